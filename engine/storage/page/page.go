@@ -31,9 +31,10 @@ type Run struct {
 // End is the page after the run.
 func (r Run) End() ID { return r.First + ID(r.Count) }
 
-// Ref is how one page names another: the ID in the low 40 bits, the low 24 bits of the child's birth above. A page that
-// took another's place (a lost or misdirected write) has another birth and is recognised on the verifying read. The zero
-// Ref is "none".
+// Ref is how one page names another: the ID in the low 40 bits, 24 bits drawn from the child's birth above. A page that
+// took another's place (a lost or misdirected write) has another birth and is recognised on the verifying read. The bits
+// are mixed from the whole birth: its low bits alone start again at every open, as do the page ids handed out, so that a
+// stale page of an earlier run would match too often. The zero Ref is "none".
 type Ref uint64
 
 const (
@@ -42,12 +43,14 @@ const (
 )
 
 // MakeRef names page id, born at birth.
-func MakeRef(id ID, birth Gen) Ref { return Ref(uint64(id)&refIDMask | uint64(birth)<<refIDBits) }
+func MakeRef(id ID, birth Gen) Ref { return Ref(uint64(id)&refIDMask | birthBits(birth)<<refIDBits) }
+
+func birthBits(birth Gen) uint64 { return uint64(birth) * 0x9E3779B97F4A7C15 >> refIDBits }
 
 func (r Ref) ID() ID { return ID(uint64(r) & refIDMask) }
 
 // Matches reports whether birth can be the birth of the page that r names.
-func (r Ref) Matches(birth Gen) bool { return uint64(r)>>refIDBits == uint64(birth)&(1<<24-1) }
+func (r Ref) Matches(birth Gen) bool { return uint64(r)>>refIDBits == birthBits(birth) }
 
 func (r Ref) String() string { return fmt.Sprintf("%d@%06x", r.ID(), uint64(r)>>refIDBits) }
 
