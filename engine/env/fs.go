@@ -13,7 +13,7 @@ type FS interface {
 	// List returns the names (not paths) in dir, sorted.
 	List(dir string) ([]string, error)
 	Stat(path string) (FileInfo, error)
-	// Mkdir creates dir and missing parents; it is no error if dir exists.
+	// Mkdir creates dir and missing parents, and makes the names that it made durable. It is no error if dir exists.
 	Mkdir(dir string) error
 	// SyncDir makes the directory's entries durable.
 	SyncDir(dir string) error
@@ -50,7 +50,7 @@ type File interface {
 	// Truncate sets the size. A crash before Datasync may undo it.
 	Truncate(size int64) error
 	// Allocate reserves storage for [off, off+n), so that writing there cannot run out of space, and extends the size
-	// to at least off+n. New bytes read as zeros. ErrNoSpace if the disk is full.
+	// to at least off+n. New bytes read as zeros. ErrNoSpace if the disk is full. Nobody writes into the range meanwhile.
 	Allocate(off, n int64) error
 	// PunchHole gives the storage of [off, off+n) back; the range reads as zeros. The size stays.
 	PunchHole(off, n int64) error
