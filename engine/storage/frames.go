@@ -1,0 +1,181 @@
+package storage
+
+import (
+	"sync/atomic"
+
+	"github.com/multiforadb/multiforadb/engine/env"
+	"github.com/multiforadb/multiforadb/engine/storage/page"
+)
+
+// frame is heap memory that stands for pages of the data file until a checkpoint has made them durable there: one page of a
+// tree or table, or the part of an extent that records are appended to.
+type frame struct {
+	first page.ID
+	buf   []byte // whole pages
+}
+
+func (f *frame) page(id page.ID) []byte {
+	off := int(id-f.first) * page.Size
+	return f.buf[off : off+page.Size : off+page.Size]
+}
+
+// from gives the frame's bytes from a file offset on.
+func (f *frame) from(off int64) []byte { return f.buf[off-int64(f.first)*page.Size:] }
+
+// frames maps page ids to frames, for readers without a lock. A page id has at most one content that anyone can reach at any
+// time, so one table serves all snapshots: a reader looks here first, then at the mapped file.
+//
+// A frame that a reader may hold is never used again: taking it out of the table leaves it to the collector. Only frames that
+// no snapshot ever reached go back to the pool.
+type frames struct {
+	top   atomic.Pointer[[]*frameChunk]
+	count atomic.Int64 // table entries: pages
+
+	mu     env.Mutex // growth of top, the pool
+	pool   [][]byte
+	poison bool // simulation: reclaimed frames are overwritten, so that a stale pointer shows
+}
+
+const (
+	frameChunkPages = 1024
+	framePoolMax    = 1024
+)
+
+type frameChunk [frameChunkPages]atomic.Pointer[frame]
+
+func (t *frames) init(e *env.Env) {
+	t.mu.Init(e, env.RankFrames, "frames")
+	t.poison = e.Sched != nil
+	t.top.Store(new([]*frameChunk))
+}
+
+func (t *frames) get(id page.ID) *frame {
+	top := *t.top.Load()
+	if i := id / frameChunkPages; i < page.ID(len(top)) && top[i] != nil {
+		return top[i][id%frameChunkPages].Load()
+	}
+	return nil
+}
+
+func (t *frames) slot(id page.ID) *atomic.Pointer[frame] {
+	i := int(id / frameChunkPages)
+	top := *t.top.Load()
+	if i >= len(top) || top[i] == nil {
+		t.mu.Lock()
+		top = *t.top.Load()
+		if i >= len(top) || top[i] == nil {
+			grown := make([]*frameChunk, max(len(top), i+1))
+			copy(grown, top)
+			grown[i] = new(frameChunk)
+			t.top.Store(&grown)
+			top = grown
+		}
+		t.mu.Unlock()
+	}
+	return &top[i][id%frameChunkPages]
+}
+
+// put makes f stand for all its pages.
+func (t *frames) put(f *frame) {
+	for i := range len(f.buf) / page.Size {
+		if t.slot(f.first+page.ID(i)).Swap(f) == nil {
+			t.count.Add(1)
+		}
+	}
+}
+
+// drop takes the pages of r out of the table.
+func (t *frames) drop(r page.Run) {
+	for id := r.First; id < r.End(); id++ {
+		if t.get(id) != nil && t.slot(id).Swap(nil) != nil {
+			t.count.Add(-1)
+		}
+	}
+}
+
+// newPage gives a zeroed page from the pool.
+func (t *frames) newPage(id page.ID) *frame {
+	var b []byte
+	t.mu.Lock()
+	if n := len(t.pool); n > 0 {
+		b, t.pool = t.pool[n-1], t.pool[:n-1]
+	}
+	t.mu.Unlock()
+	if b == nil {
+		b = make([]byte, page.Size)
+	} else {
+		clear(b)
+	}
+	return &frame{first: id, buf: b}
+}
+
+// reclaim drops the page id, which nobody can reach, and takes its frame back into the pool if it is a single page's.
+func (t *frames) reclaim(id page.ID) {
+	f := t.get(id)
+	if f == nil {
+		return
+	}
+	t.drop(page.Run{First: id, Count: 1})
+	if len(f.buf) != page.Size {
+		return
+	}
+	if t.poison {
+		for i := range f.buf {
+			f.buf[i] = 0xDD
+		}
+	}
+	t.mu.Lock()
+	if len(t.pool) < framePoolMax {
+		t.pool = append(t.pool, f.buf)
+	}
+	t.mu.Unlock()
+}
+
+// verified remembers which pages of the file have been checked since they were opened, one bit a page.
+type verified struct {
+	top atomic.Pointer[[]*verifiedChunk]
+	mu  env.Mutex
+}
+
+const verifiedChunkPages = 32768
+
+type verifiedChunk [verifiedChunkPages / 32]atomic.Uint32
+
+func (v *verified) init(e *env.Env) {
+	v.mu.Init(e, env.RankLeaf, "verified pages")
+	v.top.Store(new([]*verifiedChunk))
+}
+
+func (v *verified) has(id page.ID) bool {
+	top := *v.top.Load()
+	i := id / verifiedChunkPages
+	return i < page.ID(len(top)) && top[i] != nil && top[i][id%verifiedChunkPages/32].Load()&(1<<(id%32)) != 0
+}
+
+func (v *verified) set(id page.ID) {
+	i := int(id / verifiedChunkPages)
+	top := *v.top.Load()
+	if i >= len(top) || top[i] == nil {
+		v.mu.Lock()
+		top = *v.top.Load()
+		if i >= len(top) || top[i] == nil {
+			grown := make([]*verifiedChunk, max(len(top), i+1))
+			copy(grown, top)
+			grown[i] = new(verifiedChunk)
+			v.top.Store(&grown)
+			top = grown
+		}
+		v.mu.Unlock()
+	}
+	top[i][id%verifiedChunkPages/32].Or(1 << (id % 32))
+}
+
+// retract forgets page id, whose storage is about to change.
+func (v *verified) retract(id page.ID) {
+	if v.has(id) {
+		(*v.top.Load())[id/verifiedChunkPages][id%verifiedChunkPages/32].And(^uint32(1 << (id % 32)))
+	}
+}
+
+// clear forgets everything: after a failed sync the cached pages may not be what was checked.
+func (v *verified) clear() { v.top.Store(new([]*verifiedChunk)) }

@@ -1,0 +1,414 @@
+package storage
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/multiforadb/multiforadb/engine/env"
+	"github.com/multiforadb/multiforadb/engine/storage/btree"
+	"github.com/multiforadb/multiforadb/engine/storage/page"
+	"github.com/multiforadb/multiforadb/simfs"
+)
+
+const testDir = "/db"
+
+// tiny makes everything small, so that a short run reaches what a long one would.
+func tiny(r *rand.Rand) Options {
+	o := Options{
+		Manual:      true,
+		SegmentSize: 64 << 10,
+		BlockSize:   16 << 10,
+		Reserve:     32,
+		MapReserve:  1 << 28,
+		Geometry:    page.Geometry{RegionPages: 1024, Inline: 2, PerPage: 8},
+	}
+	if r.IntN(2) == 0 {
+		o.Tree = btree.Config{MaxEntries: 4}
+	}
+	if r.IntN(3) == 0 {
+		o.BlockSize = 4096
+	}
+	return o
+}
+
+// model is what a Store should hold: a plain map of maps.
+type model map[CollID]*modelColl
+
+type modelColl struct {
+	desc    string
+	next    RecordID
+	records map[RecordID]string
+	trees   map[TreeID]map[string]string
+}
+
+func newModelColl() *modelColl {
+	return &modelColl{records: map[RecordID]string{}, trees: map[TreeID]map[string]string{}}
+}
+
+type fingerprint [8]byte
+
+type dumper struct{ hash.Hash }
+
+func (d dumper) str(ss ...string) {
+	for _, s := range ss {
+		var n [4]byte
+		binary.LittleEndian.PutUint32(n[:], uint32(len(s)))
+		d.Write(n[:])
+		d.Write([]byte(s))
+	}
+}
+
+func (d dumper) sum() (f fingerprint) { copy(f[:], d.Sum(nil)); return f }
+
+func (m model) fingerprint() fingerprint {
+	d := dumper{sha256.New()}
+	for _, id := range sortedKeys(m) {
+		c := m[id]
+		d.str("coll", fmt.Sprint(id), c.desc)
+		for _, t := range sortedKeys(c.trees) {
+			d.str("tree", fmt.Sprint(t))
+			for _, k := range sortedKeys(c.trees[t]) {
+				d.str(k, c.trees[t][k])
+			}
+		}
+		d.str("records")
+		for _, r := range sortedKeys(c.records) {
+			d.str(fmt.Sprint(r), c.records[r])
+		}
+	}
+	return d.sum()
+}
+
+func sortedKeys[K ~uint32 | ~uint64 | ~string, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// read gives the fingerprint of what a snapshot holds.
+func read(s *Store) (f fingerprint, err error) {
+	sn := s.Snapshot()
+	defer sn.Release()
+	err = sn.Guard(func() error {
+		d := dumper{sha256.New()}
+		err := sn.heads.all(func(id CollID, h *head) error {
+			c := sn.Collection(id)
+			if c == nil {
+				return nil
+			}
+			d.str("coll", fmt.Sprint(id), string(c.Desc()))
+			for _, nt := range h.trees {
+				d.str("tree", fmt.Sprint(nt.id))
+				t, _ := c.Tree(nt.id)
+				it := t.Iter()
+				for ok := it.Seek(nil); ok; ok = it.Next() {
+					d.str(string(it.Key()), string(it.Value()))
+				}
+				if err := it.Err(); err != nil {
+					return err
+				}
+			}
+			d.str("records")
+			it := c.Records(0, false)
+			for it.Next() {
+				d.str(fmt.Sprint(it.ID()), string(it.Bytes()))
+			}
+			return it.Err()
+		})
+		f = d.sum()
+		return err
+	})
+	return f, err
+}
+
+// world is a Store on a simulated disk, the model beside it, and the history of the states that the model went through.
+type world struct {
+	t    testing.TB
+	r    *rand.Rand
+	disk *simfs.FS
+	env  *env.Env
+	o    Options
+	s    *Store
+
+	m       model
+	history []fingerprint // state after the n-th write
+	acked   int           // index in history
+	waiting []Commit      // of the writes after acked
+	calm    bool          // errors of writes are expected
+}
+
+func newWorld(t testing.TB, r *rand.Rand, disk simfs.Options) *world {
+	w := &world{t: t, r: r, disk: simfs.New(disk), o: tiny(r), m: model{0: newModelColl()}}
+	w.env = w.disk.Env(r.Uint64())
+	w.history = []fingerprint{w.m.fingerprint()}
+	return w
+}
+
+func (w *world) open() error {
+	s, err := Open(w.env, testDir, w.o)
+	w.s = s
+	return err
+}
+
+func (w *world) bytes(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = "abcdefgh"[w.r.IntN(8)]
+	}
+	return b
+}
+
+func (w *world) size() int {
+	switch w.r.IntN(20) {
+	case 0:
+		return 4000 + w.r.IntN(30000)
+	case 1:
+		return 0
+	case 2, 3:
+		return 1000 + w.r.IntN(3500)
+	}
+	return w.r.IntN(300)
+}
+
+func (w *world) key() []byte {
+	n := w.r.IntN(12)
+	if w.r.IntN(12) == 0 {
+		n = w.r.IntN(3000)
+	}
+	return w.bytes(n)
+}
+
+// pick chooses a collection other than 0.
+func (w *world) pick() (CollID, *modelColl) {
+	ids := sortedKeys(w.m)[1:]
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	id := ids[w.r.IntN(len(ids))]
+	return id, w.m[id]
+}
+
+func one[K ~uint32 | ~uint64 | ~string, V any](r *rand.Rand, m map[K]V) K {
+	return sortedKeys(m)[r.IntN(len(m))]
+}
+
+// write runs f, and remembers what change does to the model as the next state.
+func (w *world) write(f func(wr *Writer) error, change func()) error {
+	c, err := w.s.Write(f)
+	if err != nil {
+		return errors.Join(err, c.Wait())
+	}
+	change()
+	w.history = append(w.history, w.m.fingerprint())
+	w.waiting = append(w.waiting, c)
+	if w.r.IntN(3) > 0 {
+		return w.wait()
+	}
+	return nil
+}
+
+func (w *world) wait() error {
+	for _, c := range w.waiting {
+		if err := c.Wait(); err != nil {
+			return err
+		}
+	}
+	w.waiting = nil
+	w.acked = len(w.history) - 1
+	return nil
+}
+
+// step does one random thing.
+func (w *world) step() error {
+	id, mc := w.pick()
+	kind := w.r.IntN(100)
+	switch {
+	case mc == nil || kind < 4 && len(w.m) < 6:
+		return w.create()
+	case kind < 6:
+		return w.write(func(wr *Writer) error {
+			wr.Lock(0)
+			return wr.Lock(id).Drop()
+		}, func() { delete(w.m, id) })
+	case kind < 9:
+		return w.tree(id, mc)
+	case kind < 11:
+		desc := w.bytes(w.r.IntN(3000))
+		return w.write(func(wr *Writer) error { return wr.Lock(id).SetDesc(desc) }, func() { mc.desc = string(desc) })
+	case kind < 50:
+		return w.insert(id, mc)
+	case kind < 75:
+		return w.change(id, mc)
+	case kind < 84:
+		return w.delete(id, mc)
+	case kind < 91:
+		return w.s.Checkpoint()
+	case kind < 94:
+		return w.s.Mark()
+	case kind < 98:
+		_, err := w.s.ClearStep()
+		return err
+	case kind == 98:
+		if err := w.wait(); err != nil {
+			return err
+		}
+		if err := w.s.Close(); err != nil {
+			return err
+		}
+		return w.open()
+	default:
+		return w.wait()
+	}
+}
+
+func (w *world) create() error {
+	var id CollID
+	desc := w.bytes(1 + w.r.IntN(40))
+	return w.write(func(wr *Writer) error {
+		wr.Lock(0)
+		c, err := wr.Create(desc)
+		if err != nil {
+			return err
+		}
+		id = c.ID()
+		return c.CreateTree(1)
+	}, func() {
+		mc := newModelColl()
+		mc.desc = string(desc)
+		mc.trees[1] = map[string]string{}
+		w.m[id] = mc
+	})
+}
+
+func (w *world) tree(id CollID, mc *modelColl) error {
+	t := TreeID(w.r.IntN(4))
+	if _, ok := mc.trees[t]; ok {
+		return w.write(func(wr *Writer) error { return wr.Lock(id).DropTree(t) }, func() { delete(mc.trees, t) })
+	}
+	entries := map[string]string{}
+	for range w.r.IntN(60) {
+		entries[string(w.key())] = string(w.bytes(w.r.IntN(20)))
+	}
+	return w.write(func(wr *Writer) error {
+		c := wr.Lock(id)
+		if err := c.CreateTree(t); err != nil {
+			return err
+		}
+		for _, k := range sortedKeys(entries) {
+			if err := c.Put(t, []byte(k), []byte(entries[k])); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func() { mc.trees[t] = entries })
+}
+
+// insert stores some records, with an entry in each tree for each.
+func (w *world) insert(id CollID, mc *modelColl) error {
+	type doc struct{ record, key []byte }
+	docs := make([]doc, 1+w.r.IntN(8)*w.r.IntN(3))
+	for i := range docs {
+		docs[i] = doc{w.bytes(w.size()), w.key()}
+	}
+	var first RecordID
+	return w.write(func(wr *Writer) error {
+		c := wr.Lock(id)
+		for i, d := range docs {
+			rid, err := c.Insert(d.record)
+			if err != nil {
+				return err
+			}
+			if i == 0 {
+				first = rid
+			}
+			for _, t := range sortedKeys(mc.trees) {
+				if err := c.Put(t, d.key, binary.BigEndian.AppendUint64(nil, uint64(rid))); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}, func() {
+		for i, d := range docs {
+			rid := first + RecordID(i)
+			mc.records[rid] = string(d.record)
+			for _, t := range mc.trees {
+				t[string(d.key)] = string(binary.BigEndian.AppendUint64(nil, uint64(rid)))
+			}
+		}
+	})
+}
+
+func (w *world) change(id CollID, mc *modelColl) error {
+	if len(mc.records) == 0 {
+		return nil
+	}
+	rid, record := one(w.r, mc.records), w.bytes(w.size())
+	return w.write(func(wr *Writer) error { return wr.Lock(id).Replace(rid, record) }, func() { mc.records[rid] = string(record) })
+}
+
+func (w *world) delete(id CollID, mc *modelColl) error {
+	rids := sortedKeys(mc.records)
+	if len(rids) == 0 {
+		return nil
+	}
+	from := w.r.IntN(len(rids))
+	rids = rids[from:min(from+1+w.r.IntN(20), len(rids))]
+	var keys []string
+	trees := sortedKeys(mc.trees)
+	if len(trees) > 0 {
+		for _, k := range sortedKeys(mc.trees[trees[0]]) {
+			if w.r.IntN(4) == 0 {
+				keys = append(keys, k)
+			}
+		}
+	}
+	return w.write(func(wr *Writer) error {
+		c := wr.Lock(id)
+		for _, rid := range rids {
+			if err := c.Remove(rid); err != nil {
+				return err
+			}
+		}
+		for _, k := range keys {
+			if found, err := c.Delete(trees[0], []byte(k)); err != nil || !found {
+				return fmt.Errorf("delete of %q: %v, %w", k, found, err)
+			}
+		}
+		return nil
+	}, func() {
+		for _, rid := range rids {
+			delete(mc.records, rid)
+		}
+		for _, k := range keys {
+			delete(mc.trees[trees[0]], k)
+		}
+	})
+}
+
+// sound fails the test unless the Store's durable state is the model's, and Check finds nothing.
+func (w *world) sound(context string) {
+	w.t.Helper()
+	if err := w.wait(); err != nil {
+		w.t.Fatalf("%s: wait: %v", context, err)
+	}
+	f, err := read(w.s)
+	if err != nil {
+		w.t.Fatalf("%s: read: %v", context, err)
+	}
+	if f != w.history[len(w.history)-1] {
+		w.t.Fatalf("%s: the state is not the model's", context)
+	}
+	if r := w.s.Check(); len(r.Faults) > 0 {
+		w.t.Fatalf("%s: check: %v", context, r.Faults)
+	}
+}

@@ -1,0 +1,73 @@
+package storage
+
+import (
+	"sync/atomic"
+
+	"github.com/multiforadb/multiforadb/engine/storage/page"
+	"github.com/multiforadb/multiforadb/engine/storage/wal"
+)
+
+// counters count since the Store was opened.
+type counters struct {
+	batches        atomic.Int64 // made durable
+	writes         atomic.Int64 // installed with log
+	checkpoints    atomic.Int64
+	pagesWritten   atomic.Int64 // by checkpoints
+	admissionWaits atomic.Int64
+}
+
+// Stats are numbers about a Store, for people.
+type Stats struct {
+	VisibleLSN    LSN
+	CheckpointLSN LSN
+	DurableLSN    LSN
+
+	Batches        int64 // made durable since the open: one sync each
+	Writes         int64 // installed since the open
+	Checkpoints    int64
+	PagesWritten   int64
+	AdmissionWaits int64
+
+	FileBytes   int64
+	FramePages  int64 // in memory only, so far
+	Collections int
+	Records     uint64
+	LiveBytes   uint64 // sum of the records' sizes
+
+	Pages page.Stats
+	Log   wal.Stats
+	// LogBytes is the size of the log's files.
+	LogBytes int64
+}
+
+// Stats counts. It pins a snapshot and visits every collection's head.
+func (s *Store) Stats() Stats {
+	sn := s.Snapshot()
+	defer sn.Release()
+	out := Stats{
+		VisibleLSN:     sn.lsn,
+		DurableLSN:     LSN(s.log.Durable()),
+		Batches:        s.stats.batches.Load(),
+		Writes:         s.stats.writes.Load(),
+		Checkpoints:    s.stats.checkpoints.Load(),
+		PagesWritten:   s.stats.pagesWritten.Load(),
+		AdmissionWaits: s.stats.admissionWaits.Load(),
+		FramePages:     s.frames.count.Load(),
+		Pages:          s.alloc.Stats(),
+		Log:            s.log.Stats(),
+		LogBytes:       s.log.Size(),
+	}
+	out.FileBytes, _ = s.file.Size() // only a closed file has none
+	_ = sn.heads.all(func(_ CollID, h *head) error {
+		if !h.dropped {
+			out.Collections++
+			out.Records += h.count
+			out.LiveBytes += h.bytes
+		}
+		return nil
+	})
+	s.chain.Lock()
+	out.CheckpointLSN = s.checkpointLSN
+	s.chain.Unlock()
+	return out
+}
