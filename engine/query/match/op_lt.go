@@ -1,0 +1,7 @@
+package match
+
+import "go.mongodb.org/mongo-driver/v2/bson"
+
+func parseLt(p *parser, path string, arg bson.RawValue, _ bson.Raw) (Node, error) {
+	return p.comparison(path, Lt, arg)
+}
