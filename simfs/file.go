@@ -142,8 +142,11 @@ func (d *FS) room() int64 {
 func (f *file) Size() (size int64, err error) {
 	c := f.begin(OpSize, 0, 0)
 	err = c.run(func() error {
+		if err := f.usable(OpSize); err != nil {
+			return err
+		}
 		size = f.ino.volatile.size
-		return f.usable(OpSize)
+		return nil
 	})
 	return size, err
 }
