@@ -1,0 +1,190 @@
+package catalog
+
+import (
+	"fmt"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/multiforadb/multiforadb/engine/env"
+	"github.com/multiforadb/multiforadb/engine/storage"
+)
+
+// UUID is a collection's identity.
+type UUID [16]byte
+
+// NewUUID makes a random one (version 4).
+func NewUUID(r env.Rand) UUID {
+	var u UUID
+	for i := 0; i < 2; i++ {
+		x := r.Uint64()
+		for j := range 8 {
+			u[8*i+j] = byte(x >> (8 * j))
+		}
+	}
+	u[6] = u[6]&0x0f | 0x40
+	u[8] = u[8]&0x3f | 0x80
+	return u
+}
+
+func (u UUID) String() string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+}
+
+// Definition is all that is known of a collection. It is immutable once it is shared: change a Clone.
+type Definition struct {
+	NS       Namespace
+	UUID     UUID
+	Options  bson.Raw // as listCollections shows it
+	NextTree storage.TreeID
+	Indexes  []Index // the one on _id first
+}
+
+// Index is one index of a collection.
+type Index struct {
+	IndexSpec
+	Tree storage.TreeID
+	// Building is set from the first unit of a build to its last. Nobody reads such an index.
+	Building bool
+	// Multikey has bit i set if some document had an array at or above the path of key field i.
+	Multikey uint64
+}
+
+// IDTree is the tree of the index on _id.
+const IDTree storage.TreeID = 1
+
+// NewDefinition describes an empty collection, which has the index on _id.
+func NewDefinition(ns Namespace, id UUID, options bson.Raw) *Definition {
+	if options == nil {
+		options = bson.Raw(bsoncore.NewDocumentBuilder().Build())
+	}
+	return &Definition{NS: ns, UUID: id, Options: options, NextTree: IDTree + 1, Indexes: []Index{{IndexSpec: idSpec(), Tree: IDTree}}}
+}
+
+// Clone makes a copy to change.
+func (d *Definition) Clone() *Definition {
+	c := *d
+	c.Indexes = append([]Index(nil), d.Indexes...)
+	return &c
+}
+
+// Index gives the position of the index called name, or -1.
+func (d *Definition) Index(name string) int {
+	for i := range d.Indexes {
+		if d.Indexes[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Ready is the number of indexes that are not being built.
+func (d *Definition) Ready() int {
+	n := 0
+	for i := range d.Indexes {
+		if !d.Indexes[i].Building {
+			n++
+		}
+	}
+	return n
+}
+
+// AddIndex adds an index that is being built, with a tree of its own.
+func (d *Definition) AddIndex(spec IndexSpec) *Index {
+	d.Indexes = append(d.Indexes, Index{IndexSpec: spec, Tree: d.NextTree, Building: true})
+	d.NextTree++
+	return &d.Indexes[len(d.Indexes)-1]
+}
+
+// RemoveIndex removes the index called name.
+func (d *Definition) RemoveIndex(name string) {
+	for i := range d.Indexes {
+		if d.Indexes[i].Name == name {
+			d.Indexes = append(d.Indexes[:i], d.Indexes[i+1:]...)
+			return
+		}
+	}
+}
+
+// Encode gives the descriptor; the package comment has its form.
+func (d *Definition) Encode() []byte {
+	start, b := bsoncore.AppendDocumentStart(nil)
+	b = bsoncore.AppendStringElement(b, "ns", d.NS.String())
+	b = bsoncore.AppendStringElement(b, "db", d.NS.DB)
+	b = bsoncore.AppendBinaryElement(b, "uuid", bson.TypeBinaryUUID, d.UUID[:])
+	b = bsoncore.AppendDocumentElement(b, "options", bsoncore.Document(d.Options))
+	b = bsoncore.AppendInt64Element(b, "nextTree", int64(d.NextTree))
+	list, b := bsoncore.AppendArrayElementStart(b, "indexes")
+	for i := range d.Indexes {
+		x := &d.Indexes[i]
+		var doc int32
+		doc, b = bsoncore.AppendDocumentElementStart(b, fmt.Sprint(i))
+		b = bsoncore.AppendDocumentElement(b, "spec", bsoncore.Document(x.Raw))
+		b = bsoncore.AppendInt64Element(b, "tree", int64(x.Tree))
+		b = bsoncore.AppendBooleanElement(b, "building", x.Building)
+		b = bsoncore.AppendInt64Element(b, "multikey", int64(x.Multikey))
+		b, _ = bsoncore.AppendDocumentEnd(b, doc)
+	}
+	b, _ = bsoncore.AppendArrayEnd(b, list)
+	b, _ = bsoncore.AppendDocumentEnd(b, start)
+	return b
+}
+
+// Decode reads a descriptor. The Definition keeps parts of it, so desc must not change. Descriptors are under the storage
+// column's checksums; one that does not decode is damage all the same, and an error.
+func Decode(desc []byte) (*Definition, error) {
+	raw := bson.Raw(desc)
+	if err := raw.Validate(); err != nil {
+		return nil, fmt.Errorf("catalog: descriptor of %d bytes: %v: %w", len(desc), err, storage.ErrCorrupt)
+	}
+	d := &Definition{}
+	ns, _ := raw.Lookup("ns").StringValueOK()
+	db, _ := raw.Lookup("db").StringValueOK()
+	bad := func(what string) (*Definition, error) {
+		return nil, fmt.Errorf("catalog: descriptor of %q: bad %s: %w", ns, what, storage.ErrCorrupt)
+	}
+	if len(ns) < len(db)+2 || ns[:len(db)] != db {
+		return bad("name")
+	}
+	d.NS = Namespace{DB: db, Coll: ns[len(db)+1:]}
+	_, id, ok := raw.Lookup("uuid").BinaryOK()
+	if !ok || len(id) != len(d.UUID) {
+		return bad("uuid")
+	}
+	d.UUID = UUID(id)
+	if d.Options, ok = raw.Lookup("options").DocumentOK(); !ok {
+		return bad("options")
+	}
+	next, ok := raw.Lookup("nextTree").Int64OK()
+	if !ok {
+		return bad("nextTree")
+	}
+	d.NextTree = storage.TreeID(next)
+	list, ok := raw.Lookup("indexes").ArrayOK()
+	if !ok {
+		return bad("indexes")
+	}
+	values, err := list.Values()
+	if err != nil || len(values) == 0 {
+		return bad("indexes")
+	}
+	for _, v := range values {
+		doc, ok := v.DocumentOK()
+		if !ok {
+			return bad("index")
+		}
+		spec, ok1 := doc.Lookup("spec").DocumentOK()
+		tree, ok2 := doc.Lookup("tree").Int64OK()
+		building, ok3 := doc.Lookup("building").BooleanOK()
+		multikey, ok4 := doc.Lookup("multikey").Int64OK()
+		if !ok1 || !ok2 || !ok3 || !ok4 {
+			return bad("index")
+		}
+		x := Index{Tree: storage.TreeID(tree), Building: building, Multikey: uint64(multikey)}
+		if x.IndexSpec, err = ParseIndexSpec(spec); err != nil {
+			return bad("index specification")
+		}
+		d.Indexes = append(d.Indexes, x)
+	}
+	return d, nil
+}
