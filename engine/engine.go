@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
+	"github.com/multiforadb/multiforadb/engine/catalog"
 	"github.com/multiforadb/multiforadb/engine/env"
 	"github.com/multiforadb/multiforadb/engine/storage"
 )
@@ -23,12 +25,181 @@ type Options struct {
 	Storage storage.Options
 }
 
+const (
+	ttlSweepDefault   = time.Minute
+	sortMemoryDefault = 100 << 20
+)
+
 // DB is an open database: all the databases, in MongoDB's sense, of one directory. Its methods may be called from many
 // goroutines at once.
-type DB struct{ _ int }
+type DB struct {
+	env   *env.Env
+	log   *slog.Logger
+	opt   Options
+	store *storage.Store
+	cache cache
 
-// Open opens the database in dir, and creates it if there is none.
-func Open(dir string, o Options) (*DB, error) { panic("not built yet") }
+	mu      env.Mutex // guards what follows
+	changed env.Cond  // calls has become 0 after closing was set, or a build has ended
+	calls   int
+	closing bool
+	builds  map[storage.CollID]struct{} // collections with an index build under way
+
+	objectIDs objectIDs
+	sweep     sweeper
+}
+
+// Open opens the database in dir, and creates it if there is none. Indexes whose build a crash has ended half-way are dropped.
+func Open(dir string, o Options) (*DB, error) {
+	if o.Env == nil {
+		o.Env = env.Real()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.TTLSweep == 0 {
+		o.TTLSweep = ttlSweepDefault
+	}
+	if o.SortMemory == 0 {
+		o.SortMemory = sortMemoryDefault
+	}
+	db := &DB{env: o.Env, log: o.Logger, opt: o, builds: map[storage.CollID]struct{}{}}
+	db.mu.Init(db.env, env.RankNone, "engine")
+	db.changed.Init(db.env, &db.mu, "engine changed")
+	db.cache.init(db.env)
+	db.objectIDs.init(db.env)
+	db.sweep.init(db.env)
+	var err error
+	if db.store, err = storage.Open(db.env, dir, o.Storage); err != nil {
+		return nil, err
+	}
+	if err := db.dropHalfBuilt(); err != nil {
+		db.store.Close()
+		return nil, err
+	}
+	if o.TTLSweep > 0 {
+		db.sweep.start(db)
+	}
+	return db, nil
+}
 
 // Close waits for calls under way, publishes a checkpoint and closes. Calls that come later answer with an error.
-func (db *DB) Close() error { panic("not built yet") }
+func (db *DB) Close() error {
+	db.mu.Lock()
+	if db.closing {
+		db.mu.Unlock()
+		return storage.ErrClosed
+	}
+	db.closing = true
+	db.mu.Unlock()
+	db.sweep.stop()
+	db.mu.Lock()
+	for db.calls > 0 {
+		db.changed.Wait()
+	}
+	db.mu.Unlock()
+	return db.store.Close()
+}
+
+// enter counts a call; leave ends it. Close waits for all that have entered.
+func (db *DB) enter() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.closing {
+		return clientError(storage.ErrClosed)
+	}
+	db.calls++
+	return nil
+}
+
+func (db *DB) leave() {
+	db.mu.Lock()
+	db.calls--
+	if db.calls == 0 && db.closing {
+		db.changed.Broadcast()
+	}
+	db.mu.Unlock()
+}
+
+// Store is the storage column, for tools that look at pages and logs.
+func (db *DB) Store() *storage.Store { return db.store }
+
+// read runs f on the visible snapshot. What f reads dies with its return.
+func (db *DB) read(f func(sn *storage.Snapshot) error) error {
+	if err := db.enter(); err != nil {
+		return err
+	}
+	defer db.leave()
+	sn := db.store.Snapshot()
+	defer sn.Release()
+	return clientError(sn.Guard(func() error { return f(sn) }))
+}
+
+// tick is called in long loops, about every 50 µs: it lets others have the processor, and notices that nobody waits
+// for the answer any more.
+func (db *DB) tick(ctx context.Context) func() error {
+	return func() error {
+		db.env.Yield("scan")
+		return ctx.Err()
+	}
+}
+
+// dropHalfBuilt drops the indexes that a crash has left half-built. Nobody was told that they exist.
+func (db *DB) dropHalfBuilt() error {
+	sn := db.store.Snapshot()
+	defer sn.Release()
+	var half []*collection
+	err := sn.Guard(func() error {
+		entries, err := catalog.List(sn.Collection(0), "")
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			c, _, err := db.collection(sn, e.Namespace)
+			if err != nil {
+				return err
+			}
+			if c.def.Ready() < len(c.def.Indexes) {
+				half = append(half, c)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, c := range half {
+		commit, err := db.dropBuilding(c)
+		if err == nil {
+			err = commit.Wait()
+		}
+		if err != nil {
+			return err
+		}
+		db.log.Info("index builds that did not end were dropped", "collection", c.def.NS.String())
+	}
+	return nil
+}
+
+// dropBuilding drops the indexes that are being built though nobody builds them.
+func (db *DB) dropBuilding(c *collection) (storage.Commit, error) {
+	return db.store.Write(func(w *storage.Writer) error {
+		u, err := db.lock(w, c)
+		if err != nil || db.isBuilding(c.id) {
+			return err
+		}
+		d := u.def.Clone()
+		for _, x := range u.def.Indexes {
+			if x.Building {
+				d.RemoveIndex(x.Name)
+				if err := u.sc.DropTree(x.Tree); err != nil {
+					return err
+				}
+			}
+		}
+		if len(d.Indexes) == len(u.def.Indexes) {
+			return nil
+		}
+		return u.sc.SetDesc(d.Encode())
+	})
+}

@@ -4,6 +4,13 @@ import (
 	"context"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/multiforadb/multiforadb/engine/catalog"
+	"github.com/multiforadb/multiforadb/engine/mongoerr"
+	"github.com/multiforadb/multiforadb/engine/query"
+	"github.com/multiforadb/multiforadb/engine/query/match"
+	"github.com/multiforadb/multiforadb/engine/storage"
+	"github.com/multiforadb/multiforadb/engine/value"
 )
 
 // Find is a query.
@@ -11,7 +18,7 @@ type Find struct {
 	Filter     bson.Raw // nil is {}
 	Sort       bson.Raw
 	Projection bson.Raw
-	Hint       bson.RawValue // zero, an index's name, or its key pattern
+	Hint       bson.RawValue // zero, an index's name, its key pattern, or {$natural: ±1}
 	Skip       int64
 	Limit      int64 // 0 is none
 	Collation  bson.Raw
@@ -19,14 +26,70 @@ type Find struct {
 	ShowRecordID bool
 }
 
+// parse makes the query column's query of f.
+func (db *DB) parse(f *Find) (query.Query, error) {
+	q := query.Query{Skip: f.Skip, Limit: f.Limit, Hint: f.Hint, SortMemory: db.opt.SortMemory}
+	if f.Collation != nil {
+		if err := catalog.CheckCollation(value.Document(f.Collation)); err != nil {
+			return q, err
+		}
+	}
+	var err error
+	if q.Filter, err = match.Parse(f.Filter, match.Options{}); err != nil {
+		return q, err
+	}
+	if natural := value.Lookup(f.Sort, "$natural"); natural.Type != 0 {
+		if q.Hint.Type != 0 || value.Count(f.Sort) != 1 {
+			return q, mongoerr.BadValue.Errorf("$natural sort cannot be set to a value other than -1 or 1, and not together with other fields or a hint")
+		}
+		q.Hint = value.Document(f.Sort)
+	} else if len(f.Sort) > 0 {
+		if q.Sort, err = query.ParseSort(f.Sort); err != nil {
+			return q, err
+		}
+	}
+	if len(f.Projection) > 0 {
+		q.Project, err = query.ParseProject(f.Projection)
+	}
+	return q, err
+}
+
 // Cursor is a query under way. Between batches it holds a position and no snapshot, so it keeps nothing from being reused
 // and needs no closing. It belongs to one goroutine at a time.
-type Cursor struct{ _ int }
+type Cursor struct {
+	db   *DB
+	ns   Namespace
+	id   storage.CollID
+	uuid catalog.UUID
+	run  *query.Run // nil: there is no such collection, or the end was reached
+	show bool       // $recordId
+	buf  []byte
+}
 
 // Find plans the query and answers with a cursor before its first document. A collection that does not exist is an empty
 // one.
 func (db *DB) Find(ctx context.Context, ns Namespace, f Find) (*Cursor, error) {
-	panic("not built yet")
+	if err := ns.Check(); err != nil {
+		return nil, err
+	}
+	q, err := db.parse(&f)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cursor{db: db, ns: ns, show: f.ShowRecordID}
+	err = db.read(func(sn *storage.Snapshot) error {
+		col, sc, err := db.collection(sn, ns)
+		if err != nil || col == nil {
+			return err
+		}
+		p, err := query.New(q, col.plan, source{sc}.estimate)
+		if err != nil {
+			return err
+		}
+		c.id, c.uuid, c.run = col.id, col.def.UUID, p.Start()
+		return nil
+	})
+	return c, err
 }
 
 // Batch calls emit with the next documents, from one snapshot: until emit says stop, or docs documents were emitted, or
@@ -36,11 +99,58 @@ func (db *DB) Find(ctx context.Context, ns Namespace, f Find) (*Cursor, error) {
 // more is false once the last document was emitted. It may be true though no document is left: the next batch is then
 // empty, as MongoDB's is.
 func (c *Cursor) Batch(ctx context.Context, docs int, emit func(doc bson.Raw) bool) (more bool, err error) {
-	panic("not built yet")
+	if c.run == nil {
+		return false, nil
+	}
+	err = c.db.read(func(sn *storage.Snapshot) error {
+		sc := sn.Collection(c.id)
+		if sc == nil {
+			return c.dropped()
+		}
+		col, err := c.db.open(sc)
+		if err != nil {
+			return err
+		}
+		if col.def.UUID != c.uuid {
+			return c.dropped()
+		}
+		r := c.run
+		r.Attach(source{sc}, c.db.tick(ctx))
+		defer r.Detach()
+		for n := 0; n < docs; n++ {
+			if !r.Next() {
+				return r.Err()
+			}
+			doc := r.Doc()
+			if c.show {
+				doc = c.withRecordID(doc, r.ID())
+			}
+			if !emit(doc) {
+				r.Unread()
+				more = true
+				return nil
+			}
+		}
+		more = !r.Done()
+		return nil
+	})
+	if !more {
+		c.run = nil
+	}
+	return more, err
+}
+
+func (c *Cursor) dropped() error {
+	return mongoerr.QueryPlanKilled.Errorf("collection dropped. UUID %s", c.uuid)
+}
+
+func (c *Cursor) withRecordID(doc bson.Raw, id uint64) bson.Raw {
+	c.buf = appendField(append(c.buf[:0], doc...), "$recordId", value.Int64(int64(id)))
+	return c.buf
 }
 
 // Namespace is what the cursor reads.
-func (c *Cursor) Namespace() Namespace { panic("not built yet") }
+func (c *Cursor) Namespace() Namespace { return c.ns }
 
 // Count is a query that counts.
 type Count struct {
@@ -53,20 +163,51 @@ type Count struct {
 
 // Count runs c. Without a filter it is answered from the collection's head.
 func (db *DB) Count(ctx context.Context, ns Namespace, c Count) (int64, error) {
-	panic("not built yet")
+	var n int64
+	err := db.run(ctx, ns, Find{Filter: c.Filter, Hint: c.Hint, Collation: c.Collation}, func(q *query.Query, sc *storage.Collection) bool {
+		if !q.Filter.All() {
+			q.Skip, q.Limit = c.Skip, c.Limit
+			return true
+		}
+		n = max(int64(sc.Count())-c.Skip, 0)
+		if c.Limit > 0 {
+			n = min(n, c.Limit)
+		}
+		return false
+	}, func(bson.Raw) error {
+		n++
+		return nil
+	})
+	return n, err
 }
 
-// Distinct is a query for the values of one path.
-type Distinct struct {
-	Key       string
-	Filter    bson.Raw
-	Hint      bson.RawValue
-	Collation bson.Raw
-}
-
-// Distinct answers with an array of the values, in their canonical order.
-func (db *DB) Distinct(ctx context.Context, ns Namespace, d Distinct) (bson.RawArray, error) {
-	panic("not built yet")
+// run plans and runs a query in one snapshot. first may look at the collection and change the query, or end it.
+func (db *DB) run(ctx context.Context, ns Namespace, f Find, first func(q *query.Query, sc *storage.Collection) bool, each func(doc bson.Raw) error) error {
+	if err := ns.Check(); err != nil {
+		return err
+	}
+	q, err := db.parse(&f)
+	if err != nil {
+		return err
+	}
+	return db.read(func(sn *storage.Snapshot) error {
+		col, sc, err := db.collection(sn, ns)
+		if err != nil || col == nil || first != nil && !first(&q, sc) {
+			return err
+		}
+		p, err := query.New(q, col.plan, source{sc}.estimate)
+		if err != nil {
+			return err
+		}
+		r := p.Start()
+		r.Attach(source{sc}, db.tick(ctx))
+		for r.Next() {
+			if err := each(r.Doc()); err != nil {
+				return err
+			}
+		}
+		return r.Err()
+	})
 }
 
 // Verbosity says how much Explain tells.
@@ -77,8 +218,3 @@ const (
 	ExecutionStats
 	AllPlansExecution
 )
-
-// Explain answers with the fields explainVersion, queryPlanner and, if v asks for it, executionStats.
-func (db *DB) Explain(ctx context.Context, ns Namespace, f Find, v Verbosity) (bson.Raw, error) {
-	panic("not built yet")
-}

@@ -2,14 +2,16 @@ package engine
 
 import (
 	"context"
-	"time"
+
+	"github.com/multiforadb/multiforadb/engine/storage"
+	"github.com/multiforadb/multiforadb/engine/storage/page"
 )
 
 // CollStats are a collection's figures. Sizes are bytes.
 type CollStats struct {
 	Count       int64
 	Size        int64 // of the documents
-	StorageSize int64 // of the pages that hold them
+	StorageSize int64 // of what holds them
 	IndexSizes  []IndexSize
 }
 
@@ -19,9 +21,31 @@ type IndexSize struct {
 	Size int64
 }
 
+func statsOf(c *collection, sc *storage.Collection) CollStats {
+	s := CollStats{Count: int64(sc.Count()), Size: int64(sc.Bytes()), StorageSize: int64(sc.Bytes())}
+	for i := range c.def.Indexes {
+		x := &c.def.Indexes[i]
+		if t, ok := sc.Tree(x.Tree); ok {
+			s.IndexSizes = append(s.IndexSizes, IndexSize{x.Name, int64(t.Head.Pages) * page.Size})
+		}
+	}
+	return s
+}
+
 // CollStats answers for one collection; a collection that does not exist has zeros.
 func (db *DB) CollStats(ctx context.Context, ns Namespace) (CollStats, error) {
-	panic("not built yet")
+	if err := ns.Check(); err != nil {
+		return CollStats{}, err
+	}
+	var out CollStats
+	err := db.read(func(sn *storage.Snapshot) error {
+		c, sc, err := db.collection(sn, ns)
+		if err == nil && c != nil {
+			out = statsOf(c, sc)
+		}
+		return err
+	})
+	return out, err
 }
 
 // DBStats are a database's figures. Sizes are bytes.
@@ -32,10 +56,18 @@ type DBStats struct {
 
 // DBStats answers for one database; one that does not exist has zeros.
 func (db *DB) DBStats(ctx context.Context, database string) (DBStats, error) {
-	panic("not built yet")
-}
-
-// SweepTTL removes documents that have expired at now: one bounded step. It tells how many, and whether there may be more.
-func (db *DB) SweepTTL(ctx context.Context, now time.Time) (removed int, more bool, err error) {
-	panic("not built yet")
+	var out DBStats
+	err := db.each(database, func(c *collection, sc *storage.Collection) error {
+		s := statsOf(c, sc)
+		out.Collections++
+		out.Indexes += int64(len(s.IndexSizes))
+		out.Objects += s.Count
+		out.DataSize += s.Size
+		out.StorageSize += s.StorageSize
+		for _, x := range s.IndexSizes {
+			out.IndexSize += x.Size
+		}
+		return ctx.Err()
+	})
+	return out, err
 }

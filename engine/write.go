@@ -2,8 +2,12 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/multiforadb/multiforadb/engine/catalog"
+	"github.com/multiforadb/multiforadb/engine/storage"
 )
 
 // WriteError is one statement's failure: its position in the command, and an error that mongoerr understands.
@@ -12,93 +16,145 @@ type WriteError struct {
 	Err   error
 }
 
-// InsertResult tells how many documents are in, and which were refused. If the insert was ordered there is at most one
-// error, and no later document was tried.
-type InsertResult struct {
-	N      int
-	Errors []WriteError
+// writing is a write command under way: what it rests on, and what went wrong.
+type writing struct {
+	db      *DB
+	ctx     context.Context
+	ns      Namespace
+	ordered bool
+	commit  storage.Commit
+	errors  []WriteError
+	into    *collection // nil: not looked up, or there was none
 }
 
-// Insert adds documents, and makes the collection if there is none. A document without _id gets an ObjectID; _id is moved
-// to the front. The error is one of the whole command (bad namespace, storage failed): what InsertResult says has happened
-// nevertheless, unless the error says that the outcome is unknown.
-//
-// The documents are not kept.
-func (db *DB) Insert(ctx context.Context, ns Namespace, docs []bson.Raw, ordered bool) (InsertResult, error) {
-	panic("not built yet")
+// do runs f in a storage.Write with the collection's lock. If create is set, a collection that is not there is made; else
+// f is not run without one, and found is false.
+func (c *writing) do(create bool, f func(u *unit) error) (found bool, err error) {
+	for {
+		if err := c.ctx.Err(); err != nil {
+			return false, err
+		}
+		if c.into == nil {
+			if err := c.find(create); err != nil || c.into == nil {
+				return false, err
+			}
+		}
+		commit, err := c.db.store.Write(func(w *storage.Writer) error {
+			u, err := c.db.lockToWrite(w, c.into)
+			if err != nil {
+				return err
+			}
+			if err := f(u); err != nil {
+				return err
+			}
+			return u.end()
+		})
+		c.commit = c.commit.Later(commit)
+		switch {
+		case errors.Is(err, errBuilding):
+			if c.db.waitForBuild(c.into.id) {
+				continue
+			}
+			// The build was given up, and could not tidy up.
+			commit, err := c.db.dropBuilding(c.into)
+			if c.commit = c.commit.Later(commit); err != nil && !errors.Is(err, errGone) {
+				return false, err
+			}
+		case errors.Is(err, errGone):
+			// What is visible may still name it.
+			if err := commit.Wait(); err != nil {
+				return false, err
+			}
+			c.into = nil
+		default:
+			return err == nil, err
+		}
+	}
 }
 
-// Update is one update statement.
-type Update struct {
-	Filter       bson.Raw
-	Update       bson.RawValue // a document of operators, a replacement, or (an array) a pipeline
-	ArrayFilters []bson.Raw
-	Multi        bool
-	Upsert       bool
-	Hint         bson.RawValue // zero, an index's name, or its key pattern
-	Collation    bson.Raw
+// find looks the collection up in what is visible, and makes it if it is to be made.
+func (c *writing) find(create bool) error {
+	sn := c.db.store.Snapshot()
+	err := sn.Guard(func() (err error) {
+		c.into, _, err = c.db.collection(sn, c.ns)
+		return err
+	})
+	sn.Release()
+	if err != nil || c.into != nil || !create {
+		return err
+	}
+	into, commit, err := c.db.create(c.ns, nil)
+	c.commit = c.commit.Later(commit)
+	c.into = into
+	return err
 }
 
-// UpdateResult sums up the statements. N in MongoDB's reply is Matched + len(Upserted).
-type UpdateResult struct {
-	Matched  int
-	Modified int
-	Upserted []Upserted
-	Errors   []WriteError
+// failed notes that a statement failed, and says whether the command ends here.
+func (c *writing) failed(index int, err error) (stop bool) {
+	c.errors = append(c.errors, WriteError{index, clientError(err)})
+	return c.ordered
 }
 
-// Upserted is a document that a statement inserted.
-type Upserted struct {
-	Index int
-	ID    bson.RawValue
+// ofStatement says whether err is one statement's, so that others may go on: a refusal, or a full disk.
+func ofStatement(err error) bool { return refused(err) || errors.Is(err, storage.ErrDiskFull) }
+
+// end waits until all that the reply rests on is durable.
+func (c *writing) end(err error) error {
+	if wait := c.commit.Wait(); wait != nil {
+		err = wait
+	}
+	return clientError(err)
 }
 
-// Update runs the statements in order. Each document that a statement changes is a unit of its own.
-func (db *DB) Update(ctx context.Context, ns Namespace, statements []Update, ordered bool) (UpdateResult, error) {
-	panic("not built yet")
+func (db *DB) writing(ctx context.Context, ns Namespace, ordered bool) *writing {
+	return &writing{db: db, ctx: ctx, ns: ns, ordered: ordered}
 }
 
-// Delete is one delete statement.
-type Delete struct {
-	Filter    bson.Raw
-	Multi     bool // limit 0; otherwise one document at most
-	Hint      bson.RawValue
-	Collation bson.Raw
+// waitForBuild returns when no index build is under way in the collection, and tells whether it had to wait.
+func (db *DB) waitForBuild(id storage.CollID) (waited bool) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for ; ; waited = true {
+		if _, ok := db.builds[id]; !ok {
+			return waited
+		}
+		db.changed.Wait()
+	}
 }
 
-// DeleteResult sums up the statements.
-type DeleteResult struct {
-	N      int
-	Errors []WriteError
+func (db *DB) isBuilding(id storage.CollID) bool {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	_, ok := db.builds[id]
+	return ok
 }
 
-// Delete runs the statements in order.
-func (db *DB) Delete(ctx context.Context, ns Namespace, statements []Delete, ordered bool) (DeleteResult, error) {
-	panic("not built yet")
-}
-
-// FindAndModify changes or removes one document, and gives it back as it was or as it became.
-type FindAndModify struct {
-	Filter       bson.Raw
-	Sort         bson.Raw
-	Projection   bson.Raw
-	Update       bson.RawValue // zero if Remove
-	ArrayFilters []bson.Raw
-	Remove       bool
-	New          bool // give the document as it became
-	Upsert       bool
-	Hint         bson.RawValue
-	Collation    bson.Raw
-}
-
-// FindAndModifyResult is what MongoDB's reply is made of.
-type FindAndModifyResult struct {
-	Value    bson.Raw // nil if there was no such document
-	Matched  bool     // lastErrorObject.updatedExisting, and n for a removal
-	Upserted *bson.RawValue
-}
-
-// FindAndModify runs f.
-func (db *DB) FindAndModify(ctx context.Context, ns Namespace, f FindAndModify) (FindAndModifyResult, error) {
-	panic("not built yet")
+// create makes a collection unless there is one of that name by now, which is given then.
+func (db *DB) create(ns Namespace, options bson.Raw) (*collection, storage.Commit, error) {
+	if err := ns.CheckCreate(); err != nil {
+		return nil, storage.Commit{}, err
+	}
+	def := catalog.NewDefinition(ns, catalog.NewUUID(db.env.Rand), options)
+	var c *collection
+	commit, err := db.store.Write(func(w *storage.Writer) error {
+		zero := w.Lock(0)
+		id, ok, err := catalog.Find(zero, ns)
+		if err != nil {
+			return err
+		}
+		var sc *storage.Collection
+		if ok {
+			sc = w.Lock(id)
+		} else {
+			if err := catalog.CheckCase(zero, ns.DB); err != nil {
+				return err
+			}
+			if sc, err = catalog.Create(w, zero, def); err != nil {
+				return err
+			}
+		}
+		c, err = db.open(sc)
+		return err
+	})
+	return c, commit, err
 }

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Delete is one delete statement.
+type Delete struct {
+	Filter    bson.Raw
+	Multi     bool // limit 0; otherwise one document at most
+	Hint      bson.RawValue
+	Collation bson.Raw
+}
+
+// DeleteResult sums up the statements.
+type DeleteResult struct {
+	N      int
+	Errors []WriteError
+}
+
+// Delete runs the statements in order.
+func (db *DB) Delete(ctx context.Context, ns Namespace, statements []Delete, ordered bool) (DeleteResult, error) {
+	if err := db.enter(); err != nil {
+		return DeleteResult{}, err
+	}
+	defer db.leave()
+	if err := ns.Check(); err != nil {
+		return DeleteResult{}, err
+	}
+	c := db.writing(ctx, ns, ordered)
+	total := 0
+	for i := range statements {
+		s := &statements[i]
+		t, err := c.target(s.Filter, nil, s.Hint, s.Collation)
+		if err == nil {
+			var n int
+			n, err = c.change(t, s.Multi, func(u *unit, m matched) error { return u.remove(m.id, m.doc) })
+			total += n
+		}
+		if err != nil {
+			if !ofStatement(err) {
+				return DeleteResult{total, c.errors}, c.end(err)
+			}
+			if c.failed(i, err) {
+				break
+			}
+		}
+	}
+	return DeleteResult{total, c.errors}, c.end(nil)
+}

@@ -1,0 +1,186 @@
+package query
+
+import (
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/multiforadb/multiforadb/engine/mongoerr"
+)
+
+// Run is a plan under way. It reads one Source at a time and may go on in a later one:
+//
+//	r := plan.Start()
+//	r.Attach(source, tick)
+//	for r.Next() { use(r.ID(), r.Doc()) }
+//	err := r.Err()
+//	r.Detach()
+//
+// tick is called about every 50 µs; an error from it ends the run. Between Detach and Attach a Run holds the key of the
+// last entry it has seen, what it needs to give no record twice, and the rows of a sort.
+type Run struct {
+	plan *Plan
+	access
+	seen map[uint64]struct{} // ids given, if entries may name a record twice
+
+	skipped  int64
+	returned int64
+	rows     *rows // of a sort in memory, once it is filled
+
+	id   uint64
+	doc  bson.Raw
+	out  []byte // the projected document
+	kept bool   // doc is to be given again
+	err  error
+}
+
+// Start begins a run.
+func (p *Plan) Start() *Run {
+	r := &Run{plan: p, access: access{scan: &p.scan}}
+	if p.scan.repeats() {
+		r.seen = map[uint64]struct{}{}
+	}
+	return r
+}
+
+// repeats says whether the scan can come by one record twice.
+func (s *scan) repeats() bool {
+	switch s.kind {
+	case scanUnion:
+		return true
+	case scanIndex:
+		return s.index.Multikey != 0
+	}
+	return false
+}
+
+func (r *Run) Attach(src Source, tick func() error) { r.attach(src, tick) }
+
+// Detach lets go of the source. Doc dies, unless it is kept by Unread.
+func (r *Run) Detach() { r.detach() }
+
+// Unread makes Next give the same document again, also after a Detach.
+func (r *Run) Unread() {
+	r.kept = true
+	r.doc = append(bson.Raw(nil), r.doc...)
+}
+
+// ID is the record's id, Doc the document as the projection leaves it. Doc dies at the next call of Next.
+func (r *Run) ID() uint64    { return r.id }
+func (r *Run) Doc() bson.Raw { return r.doc }
+
+// Err is what ended the run, or nil at its end.
+func (r *Run) Err() error { return r.err }
+
+// KeysExamined and DocsExamined are what explain counts.
+func (r *Run) KeysExamined() int {
+	n := r.keys
+	for i := range r.parts {
+		n += r.parts[i].keys
+	}
+	return n
+}
+func (r *Run) DocsExamined() int { return r.docs }
+
+// Next moves to the next document.
+func (r *Run) Next() bool {
+	if r.kept {
+		r.kept = false
+		return true
+	}
+	if r.err != nil || r.Done() {
+		return false
+	}
+	for {
+		id, doc, ok, err := r.row()
+		if err != nil || !ok {
+			r.err = err
+			return false
+		}
+		if r.skipped < r.plan.Skip {
+			r.skipped++
+			continue
+		}
+		r.returned++
+		r.id, r.doc = id, doc
+		if r.plan.Project != nil {
+			if r.out, r.err = r.plan.Project.Append(r.out[:0], doc, r.plan.Filter); r.err != nil {
+				return false
+			}
+			r.doc = r.out
+		}
+		return true
+	}
+}
+
+// Done says that no document is left because as many as asked for were given. It is false at an end that was not
+// looked for yet.
+func (r *Run) Done() bool {
+	return !r.kept && (r.plan.Limit > 0 && r.returned == r.plan.Limit || r.rows != nil && r.rows.left() == 0 || r.rows == nil && r.ended)
+}
+
+// row gives the next document that matches, in order, before skip and limit.
+func (r *Run) row() (uint64, bson.Raw, bool, error) {
+	if r.plan.sorted {
+		return r.match()
+	}
+	if r.rows == nil {
+		if err := r.sort(); err != nil {
+			return 0, nil, false, err
+		}
+	}
+	id, doc, ok := r.rows.next()
+	return id, doc, ok, nil
+}
+
+// match gives the next document of the scan that passes the filter.
+func (r *Run) match() (uint64, bson.Raw, bool, error) {
+	for {
+		id, doc, ok, err := r.access.next()
+		if err != nil || !ok {
+			return 0, nil, false, err
+		}
+		if r.seen != nil {
+			if _, twice := r.seen[id]; twice {
+				continue
+			}
+		}
+		if doc == nil {
+			if doc, err = r.fetch(id); err != nil {
+				return 0, nil, false, err
+			}
+		}
+		pass, err := r.plan.Filter.Match(doc)
+		if err != nil {
+			return 0, nil, false, err
+		}
+		if pass {
+			if r.seen != nil {
+				r.seen[id] = struct{}{}
+			}
+			return id, doc, true, nil
+		}
+	}
+}
+
+// sort fills the rows. With a limit, only as many are kept as can be asked for.
+func (r *Run) sort() error {
+	keep := int64(0)
+	if r.plan.Limit > 0 {
+		keep = r.plan.Skip + r.plan.Limit
+	}
+	rows := newRows(r.plan.Sort, keep, r.plan.SortMemory)
+	for {
+		id, doc, ok, err := r.match()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		if !rows.add(id, doc) {
+			return mongoerr.QueryExceededMemoryLimitNoDiskUseAllowed.Errorf("Executor error during find command :: caused by :: Sort exceeded memory limit of %d bytes, but did not opt in to external sorting.", r.plan.SortMemory)
+		}
+	}
+	rows.sort()
+	r.rows = rows
+	return nil
+}

@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/multiforadb/multiforadb/engine/key"
+	"github.com/multiforadb/multiforadb/engine/mongoerr"
+	"github.com/multiforadb/multiforadb/engine/storage"
+)
+
+// unit is a collection locked inside a storage.Write, at head. Its edits check before they edit: an *mongoerr.Error means that
+// this document was refused and nothing was done for it; any other error means that the write must be given up.
+type unit struct {
+	*collection
+	w  *storage.Writer
+	sc *storage.Collection
+
+	multikey []uint64 // by index; nil until a bit is new
+	old, new []keySet
+	buf      []byte
+}
+
+var (
+	// errGone: the collection was dropped since it was looked up.
+	errGone = errors.New("the collection is gone")
+	// errBuilding: an index build keeps writers out.
+	errBuilding = errors.New("an index is being built")
+)
+
+// A statement on many documents ends its storage.Write at either of these and goes on in the next, so that the lock is not
+// held for much more than a millisecond.
+const (
+	unitDocs  = 128
+	unitBytes = 256 << 10
+)
+
+// lock takes the collection's lock. c may have been read long ago.
+func (db *DB) lock(w *storage.Writer, c *collection) (*unit, error) {
+	sc := w.Lock(c.id)
+	if sc == nil {
+		return nil, errGone
+	}
+	now, err := db.open(sc)
+	if err != nil {
+		return nil, err
+	}
+	if !c.is(now.def) {
+		return nil, errGone
+	}
+	return &unit{collection: now, w: w, sc: sc, old: make([]keySet, len(now.indexes)), new: make([]keySet, len(now.indexes))}, nil
+}
+
+// lockToWrite is lock for edits of documents, which an index build keeps out.
+func (db *DB) lockToWrite(w *storage.Writer, c *collection) (*unit, error) {
+	u, err := db.lock(w, c)
+	if err == nil && u.def.Ready() < len(u.def.Indexes) {
+		return nil, errBuilding
+	}
+	return u, err
+}
+
+// full says that the write has grown large enough.
+func (u *unit) full(docs int) bool {
+	_, size := u.w.Size()
+	return docs >= unitDocs || size >= unitBytes
+}
+
+// insert adds a document that was prepared.
+func (u *unit) insert(doc bson.Raw) error {
+	if err := u.makeKeys(doc, u.new); err != nil {
+		return err
+	}
+	for i := range u.indexes {
+		if err := u.checkUnique(i, u.new[i].keys, 0, doc); err != nil {
+			return err
+		}
+	}
+	id, err := u.sc.Insert(doc)
+	if err != nil {
+		return err
+	}
+	for i := range u.indexes {
+		if err := u.put(i, &u.new[i], id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace changes the document of a record. before is what it holds; _id is the same in both.
+func (u *unit) replace(id storage.RecordID, before, after bson.Raw) error {
+	if err := u.makeKeys(before, u.old); err != nil {
+		return err
+	}
+	if err := u.makeKeys(after, u.new); err != nil {
+		return err
+	}
+	for i := range u.indexes {
+		u.old[i].keys, u.new[i].keys = difference(u.old[i].keys, u.new[i].keys)
+		if err := u.checkUnique(i, u.new[i].keys, id, after); err != nil {
+			return err
+		}
+	}
+	for i := range u.indexes {
+		if err := u.unput(i, &u.old[i], id); err != nil {
+			return err
+		}
+	}
+	if err := u.sc.Replace(id, after); err != nil {
+		return err
+	}
+	for i := range u.indexes {
+		if err := u.put(i, &u.new[i], id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes a record, which holds doc.
+func (u *unit) remove(id storage.RecordID, doc bson.Raw) error {
+	if err := u.makeKeys(doc, u.old); err != nil {
+		return err
+	}
+	for i := range u.indexes {
+		if err := u.unput(i, &u.old[i], id); err != nil {
+			return err
+		}
+	}
+	return u.sc.Remove(id)
+}
+
+func (u *unit) makeKeys(doc bson.Raw, sets []keySet) error {
+	for i := range u.indexes {
+		if err := sets[i].make(&u.indexes[i], doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// difference leaves in two ascending lists what is to be removed and what is to be put. An entry whose key is in both is put if
+// its trailer changes.
+func difference(before, after []entry) (remove, put []entry) {
+	i, j := 0, 0
+	remove, put = before[:0], after[:0]
+	for i < len(before) && j < len(after) {
+		switch c := bytes.Compare(before[i].key, after[j].key); {
+		case c < 0:
+			remove = append(remove, before[i])
+			i++
+		case c > 0:
+			put = append(put, after[j])
+			j++
+		default:
+			if !bytes.Equal(before[i].trailer, after[j].trailer) {
+				put = append(put, after[j])
+			}
+			i++
+			j++
+		}
+	}
+	return append(remove, before[i:]...), append(put, after[j:]...)
+}
+
+// checkUnique refuses doc if index i is unique and another record than self has one of keys.
+func (u *unit) checkUnique(i int, keys []entry, self storage.RecordID, doc bson.Raw) error {
+	x := &u.indexes[i]
+	if !x.unique || len(keys) == 0 {
+		return nil
+	}
+	t, ok := u.sc.Tree(x.Tree)
+	if !ok {
+		return corruptIndex(u.def.NS, x, "its tree is not there")
+	}
+	it := t.Iter()
+	for _, e := range keys {
+		for ok := it.Seek(e.key); ok && bytes.HasPrefix(it.Key(), e.key); ok = it.Next() {
+			_, id, ok := key.CutRecordID(it.Key())
+			if !ok {
+				return corruptIndex(u.def.NS, x, "an entry is too short")
+			}
+			if storage.RecordID(id) != self {
+				return duplicateKey(u.def.NS, x, e.key, doc)
+			}
+		}
+	}
+	return it.Err()
+}
+
+func (u *unit) put(i int, set *keySet, id storage.RecordID) error {
+	x := &u.indexes[i]
+	if bits := uint64(set.set.Multikey); bits&^x.Multikey != 0 {
+		if u.multikey == nil {
+			u.multikey = make([]uint64, len(u.indexes))
+		}
+		u.multikey[i] |= bits
+	}
+	for _, e := range set.keys {
+		if err := u.sc.Put(x.Tree, u.entry(e.key, id), e.trailer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *unit) unput(i int, set *keySet, id storage.RecordID) error {
+	x := &u.indexes[i]
+	for _, e := range set.keys {
+		found, err := u.sc.Delete(x.Tree, u.entry(e.key, id))
+		if err != nil {
+			return err
+		}
+		if !found {
+			return corruptIndex(u.def.NS, x, "record %d has no entry", id)
+		}
+	}
+	return nil
+}
+
+// entry is the key of an index entry: the document's key and, so that equal ones keep apart, its record.
+func (u *unit) entry(k []byte, id storage.RecordID) []byte {
+	u.buf = key.AppendRecordID(append(u.buf[:0], k...), uint64(id))
+	return u.buf
+}
+
+// end writes what the unit has learned about its indexes into the descriptor.
+func (u *unit) end() error {
+	if u.multikey == nil {
+		return nil
+	}
+	d := u.def.Clone()
+	changed := false
+	for i := range d.Indexes {
+		if u.multikey[i]&^d.Indexes[i].Multikey != 0 {
+			d.Indexes[i].Multikey |= u.multikey[i]
+			changed = true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return u.sc.SetDesc(d.Encode())
+}
+
+// refused says whether err refuses one document and leaves the write as it was before.
+func refused(err error) bool {
+	var coded *mongoerr.Error
+	return errors.As(err, &coded)
+}
