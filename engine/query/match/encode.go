@@ -168,6 +168,11 @@ func (n *ElemMatchObject) appendTo(dst []byte) []byte {
 func (n *ElemMatchValue) appendTo(dst []byte) []byte {
 	return appendClause(dst, n.path, n.Path, "$elemMatch", value.Document(document(func(dst []byte) []byte {
 		for _, c := range n.Nodes {
+			if a, ok := c.(*Always); ok {
+				// The language has no constants for an element; these say the same.
+				dst = appendValue(dst, map[bool]string{true: "$nin", false: "$in"}[a.Value], array(nil))
+				continue
+			}
 			dst = c.appendTo(dst)
 		}
 		return dst

@@ -8,7 +8,7 @@ import (
 
 // Match says whether doc passes the filter. The error is one of $expr's, or of a regular expression that gave up.
 func (f *Filter) Match(doc bson.Raw) (bool, error) {
-	e := eval{doc: doc, names: f.names, index: -1, rest: value.Elements(doc)}
+	e := eval{doc: doc, fields: f.fields, index: -1, pos: 4}
 	ok := e.match(f.root)
 	return ok && e.err == nil, e.err
 }
@@ -16,7 +16,7 @@ func (f *Filter) Match(doc bson.Raw) (bool, error) {
 // MatchIndex is Match, and the position in an array that the positional operator $ stands for: of the outermost array that
 // the last deciding test went into. It is -1 if no test went into an array.
 func (f *Filter) MatchIndex(doc bson.Raw) (ok bool, index int, err error) {
-	e := eval{doc: doc, names: f.names, index: -1, rest: value.Elements(doc)}
+	e := eval{doc: doc, fields: f.fields, index: -1, pos: 4}
 	if ok = e.match(f.root) && e.err == nil; !ok {
 		e.index = -1
 	}
@@ -36,16 +36,15 @@ func (f *Filter) MatchValue(v bson.RawValue) (bool, error) {
 // The first parts of the filter's paths are looked for in one pass over the document, which goes only as far as the tests
 // made so far needed.
 type eval struct {
-	doc   []byte
-	names []string
-	rest  value.Iter             // where the pass has come to
-	seen  uint                   // bit i: names[i] was found
-	ended bool                   // the pass is over
-	found [slotMax]bson.RawValue // what was found
-	index int                    // see MatchIndex
-	forks int                    // see fork
-	been  map[place]struct{}
-	err   error // ends the evaluation; no result counts after it
+	doc    []byte
+	fields *fields
+	pos    int                    // where the pass has come to
+	seen   uint                   // bit i: names[i] was found
+	found  [slotMax]bson.RawValue // what was found
+	index  int                    // see MatchIndex
+	forks  int                    // see fork
+	been   map[place]struct{}
+	err    error // ends the evaluation; no result counts after it
 }
 
 // match tests a node against the document.
@@ -171,26 +170,28 @@ func (e *eval) reach(p *path, n Node) bool {
 	return e.step(e.root(p.slot), p, 1, n)
 }
 
-// root is the document's field names[slot].
+// root is the document's field in a slot.
 func (e *eval) root(slot int) bson.RawValue {
-	bit := uint(1) << slot
-	if e.seen&bit != 0 {
+	if e.seen>>slot&1 != 0 {
 		return e.found[slot]
 	}
-	for !e.ended {
-		if !e.rest.Next() {
-			e.ended = true
+	doc := e.doc
+	if !sound(doc) {
+		return value.Missing
+	}
+	for e.pos < len(doc)-1 {
+		pos := e.pos
+		name, end := element(doc, pos)
+		if end == 0 {
+			e.pos = len(doc)
 			break
 		}
-		name := e.rest.Name()
-		for i := range e.names {
-			if string(name) == e.names[i] && e.seen>>i&1 == 0 {
-				e.seen |= 1 << i
-				e.found[i] = e.rest.Value()
-				if i == slot {
-					return e.found[i]
-				}
-				break
+		e.pos = end
+		if i := e.fields.slot(doc, pos, name); i >= 0 && e.seen>>i&1 == 0 {
+			e.seen |= 1 << i
+			e.found[i] = valueAt(doc, pos, name, end)
+			if i == slot {
+				return e.found[i]
 			}
 		}
 	}
@@ -199,7 +200,7 @@ func (e *eval) root(slot int) bson.RawValue {
 
 // walk tests n on the values that the parts of p from i on reach in doc.
 func (e *eval) walk(doc []byte, p *path, i int, n Node) bool {
-	return e.step(value.Lookup(doc, p.parts[i].Name), p, i+1, n)
+	return e.step(lookup(doc, p.parts[i].Name), p, i+1, n)
 }
 
 // step goes on from v, which the parts before i reached.

@@ -27,8 +27,8 @@ type Predicate func(doc bson.Raw) (bool, error)
 // Filter is a parsed filter. It is immutable and may be used by any number of goroutines at once. It keeps the bytes that it was
 // parsed from.
 type Filter struct {
-	root  Node
-	names []string // the first parts of paths that one pass over the document looks for
+	root   Node
+	fields *fields // the first parts of paths that one pass over the document looks for
 }
 
 // Parse parses a filter; nil is {}. The error is a client's: BadValue, FailedToParse, TypeMismatch, NotImplemented ...
@@ -44,7 +44,7 @@ func Parse(filter bson.Raw, opts Options) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Filter{root, p.names}, nil
+	return &Filter{root, &p.fields}, nil
 }
 
 // Root is the tree. It is not to be changed.
@@ -52,7 +52,7 @@ func (f *Filter) Root() Node { return f.root }
 
 // With is a filter for a part of f's tree, or for a tree put together from parts of f's tree by And: what a plan has to
 // test after its index scan has seen to the rest.
-func (f *Filter) With(root Node) *Filter { return &Filter{root, f.names} }
+func (f *Filter) With(root Node) *Filter { return &Filter{root, f.fields} }
 
 // Conjunction is the And of nodes in normal form.
 func Conjunction(nodes ...Node) Node { return makeAnd(slices.Clone(nodes)) }
@@ -73,7 +73,7 @@ type parser struct {
 	opts      Options
 	operators []operator
 	keywords  []keyword
-	names     []string
+	fields    fields
 	level     int
 	nested    int  // inside how many $elemMatch
 	element   bool // the tests parsed now are about an element of $elemMatch
@@ -207,9 +207,9 @@ func (p *parser) pathOf(s string, whole bool) *path {
 		return c
 	}
 	first := c.parts[0].Name
-	if c.slot = slices.Index(p.names, first); c.slot < 0 && len(p.names) < slotMax {
-		c.slot = len(p.names)
-		p.names = append(p.names, first)
+	if c.slot = slices.Index(p.fields.names, first); c.slot < 0 && len(p.fields.names) < slotMax {
+		c.slot = len(p.fields.names)
+		p.fields.add(first)
 	}
 	return c
 }
