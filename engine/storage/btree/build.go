@@ -58,8 +58,7 @@ func (b *builder) add(key, value []byte) error {
 		return err
 	}
 	b.path[0] = step{n: n, ref: ref}
-	var s seq
-	s.addItem(&it)
+	s := single(&it)
 	if err := s.write(n, 0, 1); err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ func Check(t Tree) error {
 type checker struct {
 	t                        Tree
 	entries, pages, overflow uint64
+	last, key                []byte // of a leaf
 }
 
 func (c *checker) count(ref page.Ref) error {
@@ -56,35 +57,57 @@ func (c *checker) page(ref page.Ref, level int, lo, hi []byte, root bool) error 
 	if err := c.layout(n); err != nil {
 		return err
 	}
+	if level == 0 {
+		return c.leaf(n, lo, hi)
+	}
 	last := lo
 	for i := range n.count() {
-		it, err := n.item(i)
+		it, key, err := c.entry(n, i, nil, last, hi)
 		if err != nil {
 			return err
-		}
-		key, err := it.wholeKey(c.t.R, nil)
-		if err != nil {
-			return err
-		}
-		if o := bytes.Compare(last, key); o > 0 || o == 0 && i > 0 || hi != nil && bytes.Compare(key, hi) >= 0 {
-			return n.corrupt(i, "key is out of order or bounds")
 		}
 		if err := c.chain(&it); err != nil {
 			return err
 		}
-		if level > 0 {
-			if err := c.child(n, i, level, last, key); err != nil {
-				return err
-			}
-		} else {
-			c.entries++
+		if err := c.child(n, i, level, last, key); err != nil {
+			return err
 		}
 		last = key
 	}
-	if level == 0 {
-		return nil
-	}
 	return c.child(n, n.count(), level, last, hi)
+}
+
+func (c *checker) leaf(n *node, lo, hi []byte) error {
+	c.last = append(c.last[:0], lo...)
+	for i := range n.count() {
+		it, key, err := c.entry(n, i, c.key[:0], c.last, hi)
+		if err != nil {
+			return err
+		}
+		if err := c.chain(&it); err != nil {
+			return err
+		}
+		c.entries++
+		c.last, c.key = key, c.last
+	}
+	return nil
+}
+
+// entry gives cell i and its key in buf, and checks that it is in order behind last and below hi. The first may equal its
+// lower bound.
+func (c *checker) entry(n *node, i int, buf, last, hi []byte) (item, []byte, error) {
+	it, err := n.item(i)
+	if err != nil {
+		return it, nil, err
+	}
+	key, err := it.wholeKey(c.t.R, buf)
+	if err != nil {
+		return it, nil, err
+	}
+	if o := bytes.Compare(last, key); o > 0 || o == 0 && i > 0 || hi != nil && bytes.Compare(key, hi) >= 0 {
+		return it, nil, n.corrupt(i, "key is out of order or bounds")
+	}
+	return it, key, nil
 }
 
 func (c *checker) child(n *node, i, level int, lo, hi []byte) error {

@@ -6,8 +6,10 @@ import (
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 )
 
-// mergeMax is what a merged page may hold, so that it is not split again by the next insertion.
-const mergeMax = page.Size * 9 / 10
+const (
+	liveMin  = page.Size * 2 / 5  // a page with less is underfull
+	mergeMax = page.Size * 9 / 10 // what a merged page may hold, so that the next insertions do not split it again
+)
 
 // Delete removes key, and reports whether it was there; if not, nothing was changed. After an error the write must be dropped: h and the
 // pages may be in any state.
@@ -113,9 +115,9 @@ func (ed *edit) lower() error {
 	return nil
 }
 
-// underfull: less than a third full, by bytes and by count.
+// underfull looks at bytes, and at cells where their number is bounded.
 func (ed *edit) underfull(n *node) bool {
-	return n.live() < page.Size/3 && (ed.entries == math.MaxInt || n.count() < ed.entries/3+1)
+	return n.live() < liveMin && (ed.entries == math.MaxInt || n.count() < ed.entries/3+1)
 }
 
 // pair is the path's page at level and a sibling of it, as one sequence of items. Both may be written: it holds copies.
@@ -184,7 +186,7 @@ func (ed *edit) pair(level, i int) (*pair, error) {
 	} else {
 		p.left, p.right = *sibling, *n
 	}
-	p.seq.addPage(&p.left, 0, p.left.count())
+	var mid *item
 	if level > 0 {
 		sep, err := parent.n.item(p.sep)
 		if err != nil {
@@ -192,9 +194,9 @@ func (ed *edit) pair(level, i int) (*pair, error) {
 		}
 		sep.value = p.right[firstAt : firstAt+childSize]
 		p.mid = sep.flatten(nil)
-		p.seq.addItem(&p.mid)
+		mid = &p.mid
 	}
-	p.seq.addPage(&p.right, 0, p.right.count())
+	p.seq = join(&p.left, &p.right, mid)
 	return p, nil
 }
 
@@ -221,7 +223,7 @@ func (ed *edit) merge(p *pair) error {
 // refill divides the items of both pages evenly, if the parent has room for the separator that then stands between them.
 func (ed *edit) refill(p *pair) error {
 	st, parent := &ed.path[p.level], &ed.path[p.level+1]
-	cut, err := p.seq.cut(p.left.base(), ed.entries, -1)
+	cut, err := p.seq.cut(p.left.base(), ed.entries, [2]int{-1, -1})
 	if err != nil || cut == p.left.count() {
 		return err
 	}
@@ -230,10 +232,7 @@ func (ed *edit) refill(p *pair) error {
 		return err
 	}
 	old := *parent.n
-	var s seq
-	s.addPage(&old, 0, p.sep)
-	s.addItem(&up)
-	s.addPage(&old, p.sep+1, old.count())
+	s := splice(&old, p.sep, p.sep+1, &up)
 	size, err := s.size(branchBase, 0, s.len)
 	if err != nil {
 		return err

@@ -23,25 +23,26 @@ func (t Tree) EstimateRange(lo, hi []byte) (keys uint64, err error) {
 	for top > 0 && a.path[top].idx == b.path[top].idx {
 		top--
 	}
-	// From the leaves up: entries below a page like those on the paths, and entries of the page on a's path from the bound on,
-	// on b's path before the bound.
-	pa, pb := a.path[0], b.path[0]
-	each := float64(pa.n.count()+pb.n.count()) / 2
-	after, before := float64(pa.n.count()-pa.idx), float64(pb.idx)
 	if top == 0 {
-		return uint64(max(pb.idx-pa.idx, 0)), nil
+		return uint64(max(b.path[0].idx-a.path[0].idx, 0)), nil
 	}
-	for level := 1; level < top; level++ {
-		pa, pb = a.path[level], b.path[level]
-		after += each * float64(pa.n.count()-pa.idx)
-		before += each * float64(pb.idx)
-		each *= float64(pa.n.count()+pb.n.count()+2) / 2
+	// Where the paths part, a place is a child's number and the part of that child which is before the bound.
+	var partA, partB float64
+	each := 1.0 // entries below a page like those on the paths
+	for level := range top {
+		pa, pb := a.path[level], b.path[level]
+		na, nb := float64(pa.n.count()), float64(pb.n.count())
+		if level > 0 {
+			na, nb = na+1, nb+1 // children
+		}
+		partA, partB = (float64(pa.idx)+partA)/na, (float64(pb.idx)+partB)/nb
+		each *= (na + nb) / 2
 	}
 	if top == len(a.path)-1 && t.Entries != EntriesUnknown { // below the root the Head knows better than two samples
 		each = float64(t.Entries) / float64(a.path[top].n.count()+1)
 	}
-	estimate := after + before + each*float64(b.path[top].idx-a.path[top].idx-1)
-	return uint64(max(min(estimate, float64(t.Entries)), 0)), nil
+	keys = uint64(max(each*(float64(b.path[top].idx-a.path[top].idx)+partB-partA), 0))
+	return min(keys, t.Entries), nil
 }
 
 func firstErr(a, b error) error {

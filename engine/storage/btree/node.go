@@ -364,14 +364,12 @@ func (it *item) encode(b []byte, prefix int) {
 	}
 }
 
-// flatten moves the item's bytes into buf.
+// flatten copies the item's bytes behind buf, and gives an item that refers to nothing else.
 func (it *item) flatten(buf []byte) item {
-	flat := *it
 	buf = append(append(buf, it.prefix...), it.suffix...)
 	k := len(buf)
 	buf = append(buf, it.value...)
-	flat.prefix, flat.suffix, flat.value = nil, buf[:k:k], buf[k:]
-	return flat
+	return item{suffix: buf[:k:k], value: buf[k:], chain: it.chain, keyRest: it.keyRest, valueRest: it.valueRest}
 }
 
 // hasPrefix reports whether a flat item can go into a page with that prefix.

@@ -21,7 +21,7 @@ type step struct {
 	idx int
 }
 
-// runMin is the length from which a run of insertions governs where a page is split.
+// runMin is the length below which no run of insertions governs where a page is split.
 const runMin = 3
 
 // Put sets the value of key, and reports whether there was one. Neither slice is kept. After an error the write must be
@@ -95,8 +95,7 @@ func (ed *edit) plant(it *item) error {
 		return err
 	}
 	ed.h.Root, ed.h.Height, ed.h.Entries = ref, 1, ed.h.Entries+1
-	var s seq
-	s.addItem(it)
+	s := single(it)
 	return s.write(n, 0, 1)
 }
 
@@ -215,10 +214,7 @@ func place(n *node, pos int, it *item, entries int) (bool, error) {
 // repack writes the page anew, with the item before cell pos, if all that fits.
 func repack(n *node, pos int, it *item) (bool, error) {
 	old := *n
-	var s seq
-	s.addPage(&old, 0, pos)
-	s.addItem(it)
-	s.addPage(&old, pos, old.count())
+	s := splice(&old, pos, pos, it)
 	size, err := s.size(n.base(), 0, s.len)
 	if err != nil || size > page.Size {
 		return false, err
@@ -236,11 +232,8 @@ func repack(n *node, pos int, it *item) (bool, error) {
 func (ed *edit) split(level, pos int, it *item) (up item, err error) {
 	n := ed.path[level].n
 	old := *n
-	var s seq
-	s.addPage(&old, 0, pos)
-	s.addItem(it)
-	s.addPage(&old, pos, old.count())
-	cut, err := s.cut(n.base(), ed.entries, ed.wish(level, pos, s.len))
+	s := splice(&old, pos, pos, it)
+	cut, err := s.cut(n.base(), ed.entries, ed.wishes(level, pos, s.len))
 	if err != nil {
 		return item{}, err
 	}
@@ -291,36 +284,48 @@ func (s *seq) rise(right *node, cut int, ref page.Ref) (up item, err error) {
 	return mid.flatten(nil), nil
 }
 
-// wish says where the page at level should be cut, if not in the middle, when it is split for a new item at pos of m.
+// wishes says where the page at level should be cut, if not in the middle, when it is split for a new item at pos of m: the
+// first of the two that leaves halves which fit; negative is none.
 //
-// At the right edge of the tree the left page keeps all before the item: it is full, and no later key of an ascending load
-// would ever go there. Loads that ascend with a little disorder (several clients, clocks) are meant too. The left edge
-// is the mirror image. A run in the middle first parts from what lies beyond it in its page; from then on it is at the
-// page's end, and leaves full pages as at an edge.
-func (ed *edit) wish(level, pos, m int) int {
+// A run of insertions that has filled a good part of the page governs it. At the page's end, the left page keeps all before
+// the item: it is full, and nothing more would ever go there. In the middle, the run first parts from what lies
+// beyond it; from then on it is at an end. Descending runs are the mirror image.
+//
+// At the right edge of the tree, insertions near the end that make no run are taken for a load that ascends with some
+// disorder (several clients, clocks): the cut leaves room for stragglers in the right page, whereas those that met a full left page
+// would split it again in the middle. The left edge is the mirror image.
+func (ed *edit) wishes(level, pos, m int) [2]int {
+	n := ed.path[level].n
+	last, run := int(le.Uint16(n[runPosAt:])), n.run()
+	before, behind := pos, pos+1 // cuts that make the item the first of the right page, the last of the left
+	if level > 0 {
+		before = max(pos-1, 1)
+	}
+	long := max(m/4, runMin)
+	if run >= long && pos == last+1 {
+		if pos == m-1 {
+			return [2]int{before, -1}
+		}
+		return [2]int{behind, before}
+	}
+	if run <= -long && pos == last {
+		if pos == 0 {
+			return [2]int{behind, -1}
+		}
+		return [2]int{before, behind}
+	}
 	leftEdge, rightEdge := true, true
 	for i := level + 1; i < int(ed.h.Height); i++ {
 		leftEdge = leftEdge && ed.path[i].idx == 0
 		rightEdge = rightEdge && ed.path[i].idx == ed.path[i].n.count()
 	}
-	n := ed.path[level].n
-	last, run := int(le.Uint16(n[runPosAt:])), n.run()
-	up, down := run >= runMin && pos == last+1, run <= -runMin && pos == last
-	before, behind := pos, pos+1 // cuts that make the item the first of the right page, the last of the left
-	if level > 0 {
-		before = pos - 1
-	}
 	switch {
-	case rightEdge && pos >= m-1-m/8, up && pos == m-1:
-		return max(before, 1)
-	case leftEdge && pos <= m/8, down && pos == 0:
-		return behind
-	case up:
-		return behind
-	case down:
-		return before
+	case rightEdge && pos >= m-1-m/8:
+		return [2]int{min(before, m-1-m/16), -1}
+	case leftEdge && pos <= m/8:
+		return [2]int{max(behind, 1+m/16), -1}
 	}
-	return -1
+	return [2]int{-1, -1}
 }
 
 // grow puts a new root above the old one and the page that up leads to.
@@ -333,8 +338,7 @@ func (ed *edit) grow(up *item) error {
 		return err
 	}
 	n.setFirst(ed.h.Root)
-	var s seq
-	s.addItem(up)
+	s := single(up)
 	if err := s.write(n, 0, 1); err != nil {
 		return err
 	}

@@ -9,8 +9,7 @@ import (
 // seq is the items of one or two pages to be, in order: parts of pages as they were, and single items between. It measures
 // what pages would hold, chooses where to cut, and writes. The pages it draws from must not be those it writes.
 type seq struct {
-	parts [4]part
-	n     int // parts
+	parts [3]part
 	len   int // items
 }
 
@@ -20,22 +19,31 @@ type part struct {
 	one    *item // or one item
 }
 
-func (s *seq) addPage(n *node, lo, hi int) {
-	if lo < hi {
-		s.parts[s.n] = part{from: n, lo: lo, hi: hi}
-		s.n++
-		s.len += hi - lo
+// splice is the items of a page before lo, then it, then those from hi on.
+func splice(n *node, lo, hi int, it *item) seq {
+	count := n.count()
+	return seq{
+		parts: [3]part{{from: n, hi: lo}, {one: it, hi: 1}, {from: n, lo: hi, hi: count}},
+		len:   lo + 1 + count - hi,
 	}
 }
 
-func (s *seq) addItem(it *item) {
-	s.parts[s.n] = part{one: it, hi: 1}
-	s.n++
-	s.len++
+// single is one item.
+func single(it *item) seq { return seq{parts: [3]part{{one: it, hi: 1}}, len: 1} }
+
+// join is the items of two pages, and mid between them if it is not nil.
+func join(left, right *node, mid *item) seq {
+	s := seq{parts: [3]part{{from: left, hi: left.count()}, {one: mid}, {from: right, hi: right.count()}}}
+	s.len = s.parts[0].hi + s.parts[2].hi
+	if mid != nil {
+		s.parts[1].hi = 1
+		s.len++
+	}
+	return s
 }
 
 func (s *seq) at(i int) (item, error) {
-	for p := range s.parts[:s.n] {
+	for p := range s.parts {
 		p := &s.parts[p]
 		if i >= p.hi-p.lo {
 			i -= p.hi - p.lo
@@ -147,7 +155,7 @@ func (s *seq) write(n *node, a, b int) error {
 
 // errUnordered: the first and the last key have a prefix in common that one between them lacks.
 func errUnordered(s *seq) error {
-	for _, p := range s.parts[:s.n] {
+	for _, p := range s.parts {
 		if p.from != nil {
 			return corrupt(p.from.id(), "keys do not ascend")
 		}
@@ -156,16 +164,19 @@ func errUnordered(s *seq) error {
 }
 
 // cut chooses where to divide the items between two pages: the left gets those before the cut, the right the rest; in
-// branches the item at the cut goes up between them. wish is taken if both halves then fit. If there is no wish (-1), or it
-// cannot be granted, bytes are balanced, and then the cut is shifted until both halves fit. Sizes of halves only grow as the cut moves away
-// from them (a shorter prefix never makes a page smaller), so this is a binary search.
-func (s *seq) cut(base, entries, wish int) (int, error) {
+// branches the item at the cut goes up between them. The first of the wishes is taken with which both halves fit. If there is none, bytes are
+// balanced, and then the cut is shifted until both halves fit. A half only grows as the cut moves away from it (a shorter
+// prefix never makes a page smaller), so this is a binary search.
+func (s *seq) cut(base, entries int, wishes [2]int) (int, error) {
 	up := 0
 	if base == branchBase {
 		up = 1
 	}
 	lo, hi := 1, s.len-1-up
-	if wish >= lo && wish <= hi {
+	for _, wish := range wishes {
+		if wish < lo || wish > hi {
+			continue
+		}
 		left, right, err := s.fit(base, entries, wish, up)
 		if err != nil || left && right {
 			return wish, err

@@ -73,7 +73,7 @@
 //     and only if that does not make room it is split.
 //   - A split at the right edge of the tree leaves a full page behind, at the left edge likewise; so does a run of ascending or
 //     descending insertions in the middle. Any other split balances bytes. Neither half is ever empty.
-//   - A page less than a third full is merged with a sibling, or takes cells from it. If the parent has no room for the
+//   - A page less than two fifths full is merged with a sibling, or takes cells from it. If the parent has no room for the
 //     separator that this needs, the page is left as it is; it is looked at again with the next deletion.
 //
 // # Damage
