@@ -56,8 +56,9 @@ type Options struct {
 
 // FS is a simulated disk. It is safe for concurrent use.
 type FS struct {
-	opt   Options
-	yield func(point string)
+	opt    Options
+	yield  func(point string)
+	caller func() string
 
 	mu        sync.Mutex
 	dirs      map[string]*dir
@@ -134,8 +135,9 @@ func newDir() *dir { return &dir{volatile: map[string]*inode{}, durable: map[str
 // SetHooks replaces the hooks. No call may be running.
 func (d *FS) SetHooks(h Hooks) { d.opt.Hooks = h }
 
-// SetYield makes every call, and every part of a long one, a point where a scheduler may switch.
-func (d *FS) SetYield(yield func(point string)) { d.yield = yield }
+// SetYield makes every call, and every part of a long one, a point where a scheduler may switch; caller names the running
+// task for reports. Both may be nil.
+func (d *FS) SetYield(yield func(point string), caller func() string) { d.yield, d.caller = yield, caller }
 
 // SetCapacity changes the size of the disk; 0 is no limit.
 func (d *FS) SetCapacity(n int64) {

@@ -96,8 +96,6 @@ type Hooks struct {
 	Fault func(Call) *Fault
 	// Watch is told of every step of every call that mutates.
 	Watch func(Event)
-	// Label names who is calling, for reports.
-	Label func() string
 }
 
 // Fault is how a call goes wrong.
@@ -239,8 +237,8 @@ type origin struct {
 func (c *call) origin() *origin {
 	if c.by == nil && !c.fs.opt.Forgetful {
 		c.by = &origin{Call: c.Call}
-		if c.fs.opt.Hooks.Label != nil {
-			c.by.label = c.fs.opt.Hooks.Label()
+		if c.fs.caller != nil {
+			c.by.label = c.fs.caller()
 		}
 		runtime.Callers(2, c.by.stack[:])
 	}
