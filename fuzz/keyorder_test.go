@@ -12,7 +12,8 @@ import (
 	"github.com/multiforadb/multiforadb/engine/value/generate"
 )
 
-var keyPatterns = []string{"{a: 1}", "{a: -1}", "{a: 1, b: 1}", "{a: -1, b: 1}", "{a: 1, b: -1, c: 1}", "{'a.b': 1, c: -1}", "{'a.0': 1, 'a.b': -1}", "{b: 'hashed', a: 1}"}
+var keyPatterns = []string{"{a: 1}", "{a: -1}", "{a: 1, b: 1}", "{a: -1, b: 1}", "{a: 1, b: -1, c: 1}",
+	"{'a.b': 1, c: -1}", "{'a.0': 1, 'a.b': -1}", "{b: 'hashed', a: 1}"}
 
 // FuzzKeyOrder checks that the order of keys is the order of values, on two documents and a pattern. The first byte chooses the
 // pattern. The rest is two BSON documents, if it is that, and otherwise the choices of a generator of documents.

@@ -90,7 +90,8 @@ func TestDecodeGivesBackWhatWasEncoded(t *testing.T) {
 func TestTrailersAreEmptyForCommonTypes(t *testing.T) {
 	p := pattern("{a: 1}")
 	var set key.Set
-	for _, doc := range []string{"{a: 1}", "{a: 1.5}", `{a: "x"}`, "{a: NumberLong(5000000000)}", "{a: null}", "{a: true}", `{a: {b: [1, "x"]}}`, "{a: 1e300}"} {
+	for _, doc := range []string{"{a: 1}", "{a: 1.5}", `{a: "x"}`, "{a: NumberLong(5000000000)}", "{a: null}",
+		"{a: true}", `{a: {b: [1, "x"]}}`, "{a: 1e300}"} {
 		if err := p.Keys(&set, value.MustParseDocument(doc)); err != nil || len(set.Trailer(0)) != 0 {
 			t.Errorf("%s: % x, %v", doc, set.Trailer(0), err)
 		}
@@ -276,7 +277,8 @@ func TestRangesHoldWhatLiesBetween(t *testing.T) {
 
 func TestCutsCompareAsTheirPlaces(t *testing.T) {
 	one, two := value.Int32(1), value.Int32(2)
-	cuts := []key.Cut{key.Start(), key.BeforeType(bson.TypeInt32), key.Before(one), key.After(one), key.Before(two), key.After(two), key.AfterType(bson.TypeDouble),
+	cuts := []key.Cut{key.Start(), key.BeforeType(bson.TypeInt32), key.Before(one), key.After(one), key.Before(two),
+		key.After(two), key.AfterType(bson.TypeDouble),
 		key.BeforeType(bson.TypeString), key.Before(value.String("")), key.After(value.String("")), key.AfterType(bson.TypeString), key.End()}
 	for i, c := range cuts {
 		for j, d := range cuts {
@@ -285,13 +287,15 @@ func TestCutsCompareAsTheirPlaces(t *testing.T) {
 			}
 		}
 	}
-	if !key.Point(one).IsPoint() || key.All().IsPoint() || (key.Interval{From: key.BeforeType(bson.TypeString), To: key.AfterType(bson.TypeString)}).IsPoint() {
+	if !key.Point(one).IsPoint() || key.All().IsPoint() || (key.Interval{From: key.BeforeType(bson.TypeString),
+		To: key.AfterType(bson.TypeString)}).IsPoint() {
 		t.Error("IsPoint")
 	}
 }
 
 func TestParsePatternRefuses(t *testing.T) {
-	for _, spec := range []string{"{}", "{a: 0}", "{a: NaN}", "{a: 'foo'}", "{a: true}", "{'': 1}", "{'a.': 1}", "{'a..b': 1}", "{$a: 1}", "{'a.$b': 1}", "{a: {}}"} {
+	for _, spec := range []string{"{}", "{a: 0}", "{a: NaN}", "{a: 'foo'}", "{a: true}", "{'': 1}", "{'a.': 1}",
+		"{'a..b': 1}", "{$a: 1}", "{'a.$b': 1}", "{a: {}}"} {
 		if _, err := key.ParsePattern(value.MustParseDocument(spec)); !mongoerr.Is(err, mongoerr.CannotCreateIndex) {
 			t.Errorf("%s: %v", spec, err)
 		}

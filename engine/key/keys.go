@@ -120,7 +120,8 @@ func (p Pattern) expand(s *Set) error {
 		case array.Type == 0:
 			array = c.at
 		case unsafe.SliceData(array.Value) != unsafe.SliceData(c.at.Value):
-			return mongoerr.CannotIndexParallelArrays.Errorf("cannot index parallel arrays [%s] and [%s]", s.arrayField(p, array), lastName(p, i, c.part))
+			return mongoerr.CannotIndexParallelArrays.Errorf("cannot index parallel arrays [%s] and [%s]", s.arrayField(p,
+				array), lastName(p, i, c.part))
 		}
 	}
 	if array.Type == 0 {

@@ -49,14 +49,17 @@ func TestOrderOfTypes(t *testing.T) {
 
 func TestEqualAcrossTypes(t *testing.T) {
 	for _, pair := range [][2]string{
-		{"1", "1.0"}, {"1", "NumberLong(1)"}, {"1", `NumberDecimal("1")`}, {"1", `NumberDecimal("1.000")`}, {"0", "-0.0"}, {"0", `NumberDecimal("-0E+10")`},
-		{"NaN", `NumberDecimal("NaN")`}, {"Infinity", `NumberDecimal("Infinity")`}, {"-Infinity", `NumberDecimal("-Infinity")`}, {`"a"`, `Symbol("a")`},
+		{"1", "1.0"}, {"1", "NumberLong(1)"}, {"1", `NumberDecimal("1")`}, {"1", `NumberDecimal("1.000")`}, {"0",
+			"-0.0"}, {"0", `NumberDecimal("-0E+10")`},
+		{"NaN", `NumberDecimal("NaN")`}, {"Infinity", `NumberDecimal("Infinity")`}, {"-Infinity",
+			`NumberDecimal("-Infinity")`}, {`"a"`, `Symbol("a")`},
 		{"0.5", `NumberDecimal("0.5")`}, {"-9223372036854775808.0", "NumberLong(-9223372036854775808)"}, {"1e22", `NumberDecimal("1E+22")`},
 		{"{a: 1, b: [2]}", "{a: 1.0, b: [NumberLong(2)]}"},
 	} {
 		a, b := value.MustParse(pair[0]), value.MustParse(pair[1])
 		if !value.Equal(a, b) || value.Identical(a, b) || value.Hash(7, a) != value.Hash(7, b) {
-			t.Errorf("%s and %s: Equal %v, Identical %v, hashes %x %x", pair[0], pair[1], value.Equal(a, b), value.Identical(a, b), value.Hash(7, a), value.Hash(7, b))
+			t.Errorf("%s and %s: Equal %v, Identical %v, hashes %x %x", pair[0], pair[1], value.Equal(a, b), value.Identical(a,
+				b), value.Hash(7, a), value.Hash(7, b))
 		}
 	}
 	if !value.Equal(value.Missing, value.MustParse("undefined")) || value.Compare(value.Missing, value.Null) >= 0 {
@@ -157,7 +160,8 @@ func TestTextReadsBack(t *testing.T) {
 
 func TestIndexHashIsMongoDBs(t *testing.T) {
 	// The first is in MongoDB's manual of convertShardKeyToHashed.
-	for s, want := range map[string]int64{"1": 5902408780260971510, "1.9": 5902408780260971510, `NumberDecimal("1.5")`: 5902408780260971510, "NumberLong(4)": 2433984061343616404} {
+	for s, want := range map[string]int64{"1": 5902408780260971510, "1.9": 5902408780260971510,
+		`NumberDecimal("1.5")`: 5902408780260971510, "NumberLong(4)": 2433984061343616404} {
 		if got := value.IndexHash(value.MustParse(s)); got != want {
 			t.Errorf("IndexHash(%s) = %d, want %d", s, got, want)
 		}

@@ -72,7 +72,8 @@ var benchPath = value.ParsePath("a.b")
 
 func TestGet(t *testing.T) {
 	doc := value.MustParseDocument("{a: {b: [1, {c: 2}, [3]]}}")
-	for path, want := range map[string]string{"a.b.1.c": "2", "a.b.2.0": "3", "a.b.c": "missing", "a.b.3": "missing", "a.b.0.x": "missing", "x": "missing", "a.b.01": "missing"} {
+	for path, want := range map[string]string{"a.b.1.c": "2", "a.b.2.0": "3", "a.b.c": "missing", "a.b.3": "missing",
+		"a.b.0.x": "missing", "x": "missing", "a.b.01": "missing"} {
 		if got := value.Text(value.Get(doc, value.ParsePath(path))); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}

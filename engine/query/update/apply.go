@@ -42,7 +42,8 @@ func (c *context) change(dst []byte, n *node, v bson.RawValue) (_ []byte, _ bson
 			return dst, 0, false, mongoerr.BadValue.Errorf("The path '%s' must exist in the document in order to apply array updates.", n.path)
 		}
 		if v.Type != bson.TypeArray {
-			return dst, 0, false, mongoerr.BadValue.Errorf("Cannot apply array updates to non-array element %s: %s", lastName(n.path), value.Brief(v, 200))
+			return dst, 0, false, mongoerr.BadValue.Errorf("Cannot apply array updates to non-array element %s: %s",
+				lastName(n.path), value.Brief(v, 200))
 		}
 		dst, changed, err := c.elements(dst, n, v.Value)
 		return dst, v.Type, changed, err

@@ -25,7 +25,8 @@ func (m inc) modify(c *context, path string, old bson.RawValue) (bson.RawValue, 
 }
 
 // arithmetic applies f to a number that must be one.
-func (c *context) arithmetic(name string, f func(a, b bson.RawValue) (bson.RawValue, bool), path string, old, arg bson.RawValue) (bson.RawValue, error) {
+func (c *context) arithmetic(name string, f func(a, b bson.RawValue) (bson.RawValue, bool), path string, old,
+	arg bson.RawValue) (bson.RawValue, error) {
 	if !value.IsNumber(old.Type) {
 		return value.Missing, mongoerr.TypeMismatch.Errorf("Cannot apply %s to a value of non-numeric type. %s has the field '%s' of non-numeric type %s",
 			name, c.id(), lastName(path), value.TypeName(old.Type))

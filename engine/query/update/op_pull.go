@@ -22,7 +22,8 @@ func parsePull(p *parser, _ string, arg bson.RawValue) (modifier, error) {
 	operators := false
 	if arg.Type == bson.TypeEmbeddedDocument {
 		it := value.Elements(arg.Value)
-		operators = it.Next() && isDollar(it.Name()) && !slices.Contains([]string{"$and", "$or", "$nor", "$expr", "$where", "$comment", "$ref", "$id", "$db"}, string(it.Name()))
+		operators = it.Next() && isDollar(it.Name()) && !slices.Contains([]string{"$and", "$or", "$nor", "$expr", "$where",
+			"$comment", "$ref", "$id", "$db"}, string(it.Name()))
 	}
 	switch {
 	case operators || arg.Type == bson.TypeRegex:

@@ -104,7 +104,8 @@ func (m *push) modify(c *context, path string, old bson.RawValue) (bson.RawValue
 	switch old.Type {
 	case 0, bson.TypeArray:
 	default:
-		return old, mongoerr.BadValue.Errorf("The field '%s' must be an array but is of type %s in document %s", path, value.TypeName(old.Type), c.id())
+		return old, mongoerr.BadValue.Errorf("The field '%s' must be an array but is of type %s in document %s", path,
+			value.TypeName(old.Type), c.id())
 	}
 	if old.Type != 0 && m.position == nil && m.sort == nil && m.slice == nil {
 		if len(m.values) == 0 {

@@ -68,7 +68,8 @@ func (p *parser) parse(u bson.Raw) error {
 	}
 	for _, f := range p.filters {
 		if !f.used {
-			return mongoerr.FailedToParse.Errorf("The array filter for identifier '%s' was not used in the update %s", f.id, value.Brief(value.Document(u), 200))
+			return mongoerr.FailedToParse.Errorf("The array filter for identifier '%s' was not used in the update %s", f.id,
+				value.Brief(value.Document(u), 200))
 		}
 	}
 	return nil

@@ -29,7 +29,8 @@ func parse(t testing.TB, spec string) *update.Update {
 func TestResultsAreHeldToTheLargestSize(t *testing.T) {
 	doc := value.MustParseDocument(`{_id: 1, a: "` + strings.Repeat("x", value.SizeMax-40) + `"}`)
 	before := bytes.Clone(doc)
-	if _, _, err := parse(t, `{$set: {b: "`+strings.Repeat("y", 100)+`"}}`).Apply(doc, update.Context{}); !mongoerr.Is(err, mongoerr.LocationTransformedTooLarge) {
+	if _, _, err := parse(t, `{$set: {b: "`+strings.Repeat("y", 100)+`"}}`).Apply(doc,
+		update.Context{}); !mongoerr.Is(err, mongoerr.LocationTransformedTooLarge) {
 		t.Error(err)
 	}
 	if _, changed, err := parse(t, `{$set: {b: "y"}}`).Apply(doc, update.Context{}); err != nil || !changed {
@@ -224,7 +225,8 @@ func TestOperatorsAgreeWithModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		story := func() string {
-			return fmt.Sprintf("seed %d: %s of %s: %s, %v", seed, value.Text(value.Document(spec)), value.Text(value.Document(before)), value.Text(value.Document(got)), err)
+			return fmt.Sprintf("seed %d: %s of %s: %s, %v", seed, value.Text(value.Document(spec)),
+				value.Text(value.Document(before)), value.Text(value.Document(got)), err)
 		}
 		want, _, wantErr := place(d, true, strings.Split(path, "."), models[op](goArg))
 		if (err != nil) != (wantErr != nil) {
@@ -241,7 +243,8 @@ func TestOperatorsAgreeWithModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if value.Text(value.Document(raw)) != value.Text(value.Document(got)) || changed == bytes.Equal(got, before) || value.Validate(got) != nil {
+		if value.Text(value.Document(raw)) != value.Text(value.Document(got)) || changed == bytes.Equal(got, before) ||
+			value.Validate(got) != nil {
 			t.Fatalf("%s, changed %v; the model: %s", story(), changed, value.Text(value.Document(raw)))
 		}
 		if changed {
@@ -281,7 +284,8 @@ func document(s generate.Source) bson.Raw {
 		}
 		return a
 	}
-	raw, err := bson.Marshal(bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: make(3)}, {Key: "b", Value: make(3)}, {Key: "c", Value: make(2)}}[:1+s(4)])
+	raw, err := bson.Marshal(bson.D{{Key: "_id", Value: 1}, {Key: "a", Value: make(3)}, {Key: "b", Value: make(3)},
+		{Key: "c", Value: make(2)}}[:1+s(4)])
 	if err != nil {
 		panic(err)
 	}
@@ -292,7 +296,8 @@ func document(s generate.Source) bson.Raw {
 func TestAnyUpdateIsRefusedOrApplied(t *testing.T) {
 	seed := rand.Uint64()
 	s := generate.Source(rand.New(rand.NewPCG(seed, 0)).IntN)
-	ops := []string{"$addToSet", "$bit", "$currentDate", "$inc", "$max", "$min", "$mul", "$pop", "$pull", "$pullAll", "$push", "$rename", "$set", "$setOnInsert", "$unset"}
+	ops := []string{"$addToSet", "$bit", "$currentDate", "$inc", "$max", "$min", "$mul", "$pop", "$pull", "$pullAll",
+		"$push", "$rename", "$set", "$setOnInsert", "$unset"}
 	paths := []string{"a", "b", "a.b", "a.0", "a.$", "a.$[]", "a.$[x]", "a.$[].b", "_id", "c", "a.b.0", ""}
 	applied := 0
 	for range 20000 {
@@ -332,9 +337,11 @@ func TestAnyUpdateIsRefusedOrApplied(t *testing.T) {
 		if err == nil {
 			applied++
 		}
-		if err == nil && (changed == bytes.Equal(got, doc) || value.Validate(got) != nil || !value.Identical(value.Lookup(doc, "_id"), value.Lookup(got, "_id")) &&
-			value.Lookup(doc, "_id").Type != 0) || !bytes.Equal(doc, before) || err != nil && mongoerr.From(err).Code == mongoerr.InternalError {
-			t.Fatalf("seed %d: %s of %s: %s, %v, %v", seed, value.Text(value.Document(raw)), value.Text(value.Document(before)), value.Text(value.Document(got)), changed, err)
+		if err == nil && (changed == bytes.Equal(got, doc) || value.Validate(got) != nil ||
+			!value.Identical(value.Lookup(doc, "_id"), value.Lookup(got, "_id")) &&
+				value.Lookup(doc, "_id").Type != 0) || !bytes.Equal(doc, before) || err != nil && mongoerr.From(err).Code == mongoerr.InternalError {
+			t.Fatalf("seed %d: %s of %s: %s, %v, %v", seed, value.Text(value.Document(raw)),
+				value.Text(value.Document(before)), value.Text(value.Document(got)), changed, err)
 		}
 		if made, err := u.Make(doc, update.Context{}); err == nil && value.Validate(made) != nil {
 			t.Fatalf("seed %d: made % x", seed, []byte(made))
