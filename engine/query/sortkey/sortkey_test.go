@@ -1,0 +1,336 @@
+package sortkey_test
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/multiforadb/multiforadb/engine/mongoerr"
+	"github.com/multiforadb/multiforadb/engine/query/sortkey"
+	"github.com/multiforadb/multiforadb/engine/value"
+)
+
+var (
+	rewrite = flag.Bool("rewrite", false, "write the answers into the script instead of comparing")
+	seed    = flag.Uint64("seed", 0, "the seed of the random cases; 0 draws one")
+)
+
+// TestScript runs testdata/sort.txt: "sort" gives the documents below in order, "top" the first three, "collated" without regard to
+// case, "parse" only reads the sort.
+func TestScript(t *testing.T) {
+	const file = "testdata/sort.txt"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, c := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
+		question, _, _ := strings.Cut(c, "\n----")
+		got := question + "\n----\n" + answer(question)
+		if got != c && !*rewrite {
+			t.Errorf("got\n%s\n\nwant\n%s\n", got, c)
+		}
+		out = append(out, got)
+	}
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(strings.Join(out, "\n\n")+"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type caseless struct{}
+
+func (caseless) AppendKey(dst, text []byte) []byte {
+	return append(dst, strings.ToLower(string(text))...)
+}
+
+func answer(question string) string {
+	lines := slices.DeleteFunc(strings.Split(question, "\n"), func(l string) bool { return strings.HasPrefix(l, "#") })
+	command, arg, _ := strings.Cut(lines[0], " ")
+	var opts sortkey.Options
+	if command == "collated" {
+		opts.Collation = caseless{}
+	}
+	spec, err := sortkey.Parse(value.MustParseDocument(arg), opts)
+	switch {
+	case err != nil:
+		return "error " + err.Error()
+	case spec == nil:
+		return "none"
+	case command == "parse":
+		return fmt.Sprintf("%v natural %d", spec.Fields(), spec.Natural())
+	}
+	o := sortkey.SorterOptions{}
+	if command == "top" {
+		o.Keep = 3
+	}
+	s := spec.Sorter(o)
+	for i, l := range lines[1:] {
+		if err := s.Add(uint64(i), value.MustParseDocument(l)); err != nil {
+			return "error " + err.Error()
+		}
+	}
+	var docs []string
+	for _, item := range drain(s) {
+		docs = append(docs, value.Text(value.Document(item.Doc)))
+	}
+	return strings.Join(docs, "\n")
+}
+
+func drain(s *sortkey.Sorter) (items []sortkey.Item) {
+	if err := s.Sort(); err != nil {
+		panic(err)
+	}
+	for {
+		left := s.Left()
+		item, ok, err := s.Next()
+		if err != nil {
+			panic(err)
+		}
+		if ok != (left > 0) {
+			panic(fmt.Sprintf("%d left, and there is another: %v", left, ok))
+		}
+		if !ok {
+			return items
+		}
+		items = append(items, sortkey.Item{Key: slices.Clone(item.Key), ID: item.ID, Doc: slices.Clone(item.Doc)})
+	}
+}
+
+// memory is a Spill without files.
+type memory struct{ runs, closed int }
+
+type memoryRun struct {
+	m *memory
+	b []byte
+}
+
+func (m *memory) Write(next func() (sortkey.Item, bool)) (sortkey.Run, error) {
+	m.runs++
+	r := &memoryRun{m: m}
+	for item, ok := next(); ok; item, ok = next() {
+		r.b = sortkey.AppendItem(r.b, item)
+	}
+	return r, nil
+}
+
+func (r *memoryRun) Next() (item sortkey.Item, ok bool, err error) {
+	if len(r.b) == 0 {
+		return item, false, nil
+	}
+	item, r.b, err = sortkey.CutItem(r.b)
+	return item, err == nil, err
+}
+
+func (r *memoryRun) Close() error {
+	r.m.closed++
+	return nil
+}
+
+// naive is the value by which a document is placed, found from decoded values.
+func naive(doc bson.Raw, f sortkey.Field) bson.RawValue {
+	values := naiveValues(value.Document(doc), strings.Split(f.Path, "."))
+	return slices.MinFunc(values, func(a, b bson.RawValue) int {
+		if f.Descending {
+			a, b = b, a
+		}
+		return value.Compare(a, b)
+	})
+}
+
+func naiveValues(v bson.RawValue, parts []string) (out []bson.RawValue) {
+	undefined := bson.RawValue{Type: bson.TypeUndefined}
+	switch {
+	case v.Type == bson.TypeArray:
+		for it := value.Elements(v.Value); it.Next(); {
+			switch {
+			case len(parts) == 0:
+				out = append(out, it.Value())
+			case it.Value().Type == bson.TypeEmbeddedDocument:
+				out = append(out, naiveValues(it.Value(), parts)...)
+			default:
+				out = append(out, value.Null)
+			}
+		}
+		if out == nil {
+			out = append(out, map[bool]bson.RawValue{true: undefined, false: value.Null}[len(parts) == 0])
+		}
+		return out
+	case len(parts) == 0 && v.Type == 0:
+		return []bson.RawValue{value.Null}
+	case len(parts) == 0:
+		return []bson.RawValue{v}
+	case v.Type != bson.TypeEmbeddedDocument:
+		return []bson.RawValue{value.Null}
+	}
+	return naiveValues(value.Lookup(v.Value, parts[0]), parts[1:])
+}
+
+// TestAgainstNaive sorts random documents with limits, tiny memories and spills, and compares with a stable sort by naive values.
+func TestAgainstNaive(t *testing.T) {
+	s := *seed
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	g := rand.New(rand.NewPCG(s, 0))
+	compared := 0
+	for range 4000 {
+		var spec bson.D
+		for _, path := range []string{"x", "a", "a.b", "y"} {
+			// Two fields with arrays could not be compared one after the other.
+			if g.IntN(3) > 0 || path == "y" {
+				continue
+			}
+			if len(spec) > 0 && strings.HasPrefix(spec[len(spec)-1].Key, "a") && path[0] == 'a' {
+				continue
+			}
+			spec = append(spec, bson.E{Key: path, Value: int32(1 - 2*g.IntN(2))})
+		}
+		spec = append(spec, bson.E{Key: "y", Value: int32(1)})
+		raw, _ := bson.Marshal(spec)
+		p, err := sortkey.Parse(raw, sortkey.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := sortkey.SorterOptions{Keep: int64(g.IntN(3) * g.IntN(12)), Memory: int64(300 + g.IntN(20_000))}
+		spill := &memory{}
+		o.Spill = spill
+		sorter := p.Sorter(o)
+		var want []sortkey.Item
+		for range g.IntN(60) {
+			doc, err := bson.Marshal(bson.D{{Key: "x", Value: scalar(g)}, {Key: "a", Value: random(g, 2)}, {Key: "y", Value: g.IntN(3)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := uint64(g.IntN(1000))<<16 + uint64(len(want))
+			want = append(want, sortkey.Item{ID: id, Doc: doc})
+			if err := sorter.Add(id, doc); err != nil {
+				t.Fatalf("-seed %d: %v", s, err)
+			}
+		}
+		slices.SortFunc(want, func(a, b sortkey.Item) int {
+			for _, f := range p.Fields() {
+				c := value.Compare(naive(a.Doc, f), naive(b.Doc, f))
+				if f.Descending {
+					c = -c
+				}
+				if c != 0 {
+					return c
+				}
+			}
+			return int(a.ID) - int(b.ID)
+		})
+		if o.Keep > 0 && int(o.Keep) < len(want) {
+			want = want[:o.Keep]
+		}
+		got := drain(sorter)
+		for i := range max(len(got), len(want)) {
+			if i >= len(got) || i >= len(want) || got[i].ID != want[i].ID {
+				t.Fatalf("-seed %d: sort %s, %+v: position %d of %d and %d is wrong", s, value.Text(value.Document(raw)), o, i, len(got), len(want))
+			}
+		}
+		compared += len(want)
+		if err := sorter.Close(); err != nil || spill.closed != spill.runs {
+			t.Fatalf("-seed %d: %d runs, %d closed, %v", s, spill.runs, spill.closed, err)
+		}
+	}
+	t.Logf("%d documents", compared)
+}
+
+func scalar(g *rand.Rand) any {
+	values := []any{nil, int32(g.IntN(3)), int64(g.IntN(3)), float64(g.IntN(5)) / 2, math.NaN(), "", "a", "a\x00b", "ab", true, false, bson.MinKey{},
+		bson.MaxKey{}, bson.DateTime(g.IntN(3)), bson.Undefined{}, bson.D{}, bson.D{{Key: "b", Value: int32(g.IntN(2))}}}
+	return values[g.IntN(len(values))]
+}
+
+func random(g *rand.Rand, depth int) any {
+	if depth > 0 && g.IntN(3) == 0 {
+		a := bson.A{}
+		for range g.IntN(3) {
+			a = append(a, random(g, depth-1))
+		}
+		return a
+	}
+	if depth > 0 && g.IntN(3) == 0 {
+		return bson.D{{Key: "b", Value: random(g, depth-1)}}
+	}
+	return scalar(g)
+}
+
+func TestMemoryLimit(t *testing.T) {
+	p, err := sortkey.Parse(value.MustParseDocument("{a: 1}"), sortkey.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := value.MustParseDocument(`{a: 1, b: "` + strings.Repeat("x", 1000) + `"}`)
+	s := p.Sorter(sortkey.SorterOptions{Memory: 10_000})
+	for i := range 20 {
+		if err = s.Add(uint64(i), doc); err != nil {
+			break
+		}
+	}
+	if !mongoerr.Is(err, mongoerr.QueryExceededMemoryLimitNoDiskUseAllowed) {
+		t.Errorf("20 KB in 10: %v", err)
+	}
+	s = p.Sorter(sortkey.SorterOptions{Memory: 10_000, Keep: 5})
+	for i := range 1000 {
+		if err := s.Add(uint64(i), doc); err != nil {
+			t.Fatalf("the first 5 need no more memory: %v", err)
+		}
+	}
+}
+
+func TestItemRoundTrip(t *testing.T) {
+	item := sortkey.Item{Key: []byte("key"), ID: 7, Doc: value.MustParseDocument("{a: 1}")}
+	b := sortkey.AppendItem(nil, item)
+	for i := range b {
+		if _, _, err := sortkey.CutItem(b[:i]); err == nil {
+			t.Errorf("%d of %d bytes are an item", i, len(b))
+		}
+	}
+	got, rest, err := sortkey.CutItem(append(b, 1, 2))
+	if err != nil || len(rest) != 2 || string(got.Key) != "key" || got.ID != 7 || string(got.Doc) != string(item.Doc) {
+		t.Error(got, rest, err)
+	}
+}
+
+func BenchmarkSorter(b *testing.B) {
+	p, err := sortkey.Parse(value.MustParseDocument("{a: -1, b: 1}"), sortkey.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	g := rand.New(rand.NewPCG(1, 2))
+	var docs []bson.Raw
+	for i := range 10_000 {
+		doc, _ := bson.Marshal(bson.D{{Key: "_id", Value: i}, {Key: "a", Value: g.IntN(1000)}, {Key: "b", Value: fmt.Sprint(g.IntN(100))},
+			{Key: "rest", Value: strings.Repeat("x", 900)}})
+		docs = append(docs, doc)
+	}
+	for _, keep := range []int64{0, 20} {
+		b.Run(fmt.Sprintf("keep=%d", keep), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s := p.Sorter(sortkey.SorterOptions{Keep: keep})
+				for i, doc := range docs {
+					if err := s.Add(uint64(i), doc); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := s.Sort(); err != nil {
+					b.Fatal(err)
+				}
+				for _, ok, _ := s.Next(); ok; _, ok, _ = s.Next() {
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(docs)), "ns/doc")
+		})
+	}
+}
