@@ -1,0 +1,69 @@
+package command
+
+import (
+	"bytes"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/multiforadb/multiforadb/engine"
+)
+
+// find runs a query, and opens a cursor if the first batch does not hold it all.
+func find(c *call) error {
+	ns, err := c.namespace()
+	if err != nil {
+		return err
+	}
+	// The cursor may outlive the request, and it keeps the filter as it is.
+	c.req.Body = bytes.Clone(c.req.Body)
+	a := findArgs{batch: firstBatch}
+	if err := c.fields(a.field); err != nil {
+		return err
+	}
+	c.ops.query.Add(1)
+	cur, err := c.db.Find(c.ctx, ns, a.query)
+	if err != nil {
+		return err
+	}
+	return c.cursorReply(&cursor{ns: ns, src: cur, keep: a.keep}, a.batch, a.single)
+}
+
+// findArgs are the fields of find.
+type findArgs struct {
+	query        engine.Find
+	batch        int64
+	single, keep bool
+}
+
+func (a *findArgs) field(f field) (bool, error) {
+	switch f.name {
+	case "filter":
+		return true, f.document(&a.query.Filter)
+	case "sort":
+		return true, f.document(&a.query.Sort)
+	case "projection":
+		return true, f.document(&a.query.Projection)
+	case "hint":
+		return true, f.hint(&a.query.Hint)
+	case "skip":
+		return true, f.natural(&a.query.Skip)
+	case "limit":
+		return true, f.natural(&a.query.Limit)
+	case "batchSize":
+		return true, f.natural(&a.batch)
+	case "singleBatch":
+		return true, f.bool(&a.single)
+	case "noCursorTimeout":
+		return true, f.bool(&a.keep)
+	case "collation":
+		return true, f.document(&a.query.Collation)
+	case "showRecordId":
+		return true, f.bool(&a.query.ShowRecordID)
+	case "allowDiskUse", "allowPartialResults", "oplogReplay", "awaitData":
+		// Sorting has its bound of memory either way, nothing is ever partial, and only a tailable cursor waits for data.
+		return true, f.ignored(bson.TypeBoolean)
+	case "tailable", "returnKey", "min", "max", "let":
+		return true, f.unsupported()
+	}
+	return false, nil
+}

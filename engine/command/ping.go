@@ -1,0 +1,4 @@
+package command
+
+// ping answers.
+func ping(c *call) error { return c.noFields() }

@@ -1,0 +1,66 @@
+package command
+
+import (
+	"runtime"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+)
+
+// serverStatus gives the server's figures.
+func serverStatus(c *call) error {
+	// A client may switch sections on and off by their names; ours are always there.
+	p := &c.opts.Process
+	up := c.uptime()
+	c.out = bsoncore.AppendStringElement(c.out, "host", p.Host)
+	c.out = bsoncore.AppendStringElement(c.out, "version", version)
+	c.out = bsoncore.AppendStringElement(c.out, "process", "multiforadb")
+	c.out = bsoncore.AppendInt64Element(c.out, "pid", int64(p.PID))
+	c.out = bsoncore.AppendDoubleElement(c.out, "uptime", float64(int64(up.Seconds())))
+	c.out = bsoncore.AppendInt64Element(c.out, "uptimeMillis", up.Milliseconds())
+	c.out = bsoncore.AppendInt64Element(c.out, "uptimeEstimate", int64(up.Seconds()))
+	c.out = bsoncore.AppendDateTimeElement(c.out, "localTime", c.env.Clock.Now().UnixMilli())
+	c.out = nested(c.out, "connections", func(dst []byte) []byte {
+		current := c.Net.Current.Load()
+		dst = bsoncore.AppendInt32Element(dst, "current", int32(current))
+		dst = bsoncore.AppendInt32Element(dst, "available", int32(int64(c.opts.MaxConnections)-current))
+		dst = bsoncore.AppendInt32Element(dst, "totalCreated", int32(c.connections.Load()))
+		return bsoncore.AppendInt32Element(dst, "rejected", int32(c.Net.Refused.Load()))
+	})
+	c.out = nested(c.out, "network", func(dst []byte) []byte {
+		dst = bsoncore.AppendInt64Element(dst, "bytesIn", c.Net.BytesIn.Load())
+		dst = bsoncore.AppendInt64Element(dst, "bytesOut", c.Net.BytesOut.Load())
+		return bsoncore.AppendInt64Element(dst, "numRequests", c.Net.Requests.Load())
+	})
+	c.out = nested(c.out, "opcounters", func(dst []byte) []byte {
+		dst = bsoncore.AppendInt64Element(dst, "insert", c.ops.insert.Load())
+		dst = bsoncore.AppendInt64Element(dst, "query", c.ops.query.Load())
+		dst = bsoncore.AppendInt64Element(dst, "update", c.ops.update.Load())
+		dst = bsoncore.AppendInt64Element(dst, "delete", c.ops.remove.Load())
+		dst = bsoncore.AppendInt64Element(dst, "getmore", c.ops.getMore.Load())
+		return bsoncore.AppendInt64Element(dst, "command", c.ops.command.Load())
+	})
+	c.out = nested(c.out, "metrics", func(dst []byte) []byte {
+		return nested(dst, "cursor", func(dst []byte) []byte {
+			open, keep, timed := c.cursors.counts()
+			dst = bsoncore.AppendInt64Element(dst, "timedOut", timed)
+			return nested(dst, "open", func(dst []byte) []byte {
+				dst = bsoncore.AppendInt64Element(dst, "noTimeout", keep)
+				return bsoncore.AppendInt64Element(dst, "total", open)
+			})
+		})
+	})
+	c.out = nested(c.out, "mem", func(dst []byte) []byte {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		dst = bsoncore.AppendInt32Element(dst, "bits", 32<<(^uint(0)>>63))
+		dst = bsoncore.AppendInt32Element(dst, "resident", int32((m.Sys-m.HeapReleased)>>20))
+		return bsoncore.AppendBooleanElement(dst, "supported", true)
+	})
+	c.out = nested(c.out, "storageEngine", func(dst []byte) []byte {
+		dst = bsoncore.AppendStringElement(dst, "name", "multiforadb")
+		dst = bsoncore.AppendBooleanElement(dst, "supportsCommittedReads", true)
+		dst = bsoncore.AppendBooleanElement(dst, "persistent", true)
+		return bsoncore.AppendBooleanElement(dst, "readOnly", false)
+	})
+	return nil
+}

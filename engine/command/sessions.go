@@ -1,0 +1,87 @@
+package command
+
+import (
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/multiforadb/multiforadb/engine/value"
+)
+
+// A logical session is a number that a client makes up. Without transactions only cursors hang on it, so nothing is kept of
+// one: to end a session is to kill its cursors.
+
+// startSession makes the number for the client.
+func startSession(c *call) error {
+	if err := c.noFields(); err != nil {
+		return err
+	}
+	var id [16]byte
+	for i := range id {
+		id[i] = byte(c.env.Rand.Uint64())
+	}
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // a random UUID
+	c.out = nested(c.out, "id", func(dst []byte) []byte {
+		return bsoncore.AppendBinaryElement(dst, "id", bson.TypeBinaryUUID, id[:])
+	})
+	c.out = bsoncore.AppendInt32Element(c.out, "timeoutMinutes", sessionTimeoutMinutes)
+	return nil
+}
+
+// endSessions ends sessions.
+func endSessions(c *call) error { return c.killSessionCursors() }
+
+// killSessions ends sessions.
+func killSessions(c *call) error { return c.killSessionCursors() }
+
+// refreshSessions keeps sessions from expiring, which they do not.
+func refreshSessions(c *call) error {
+	_, err := c.sessionIDs()
+	return err
+}
+
+// killAllSessions ends all sessions. There are no users whose it could be asked to end alone.
+func killAllSessions(c *call) error {
+	v := c.first()
+	f := field{parent: c.command.name, name: c.command.name, v: v}
+	if v.Type != bson.TypeArray {
+		return f.wrongType("array")
+	}
+	if err := f.unsupported(); err != nil {
+		return err
+	}
+	if err := c.noFields(); err != nil {
+		return err
+	}
+	c.cursors.kill(func(cur *cursor) bool { return cur.session.set })
+	return nil
+}
+
+func (c *call) killSessionCursors() error {
+	ids, err := c.sessionIDs()
+	if err != nil {
+		return err
+	}
+	c.cursors.kill(func(cur *cursor) bool { return ids[cur.session] })
+	return nil
+}
+
+// sessionIDs reads the array of sessions that is the command's first field.
+func (c *call) sessionIDs() (map[session]bool, error) {
+	v := c.first()
+	name := c.command.name
+	if v.Type != bson.TypeArray {
+		return nil, field{parent: name, name: name, v: v}.wrongType("array")
+	}
+	ids := make(map[session]bool)
+	for it := value.Elements(v.Value); it.Next(); {
+		var s session
+		e := field{parent: name + "." + name, name: string(it.Name()), v: it.Value()}
+		if err := s.parse(e); err != nil {
+			return nil, err
+		}
+		if s.set {
+			ids[s] = true
+		}
+	}
+	return ids, c.noFields()
+}
