@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -183,26 +184,54 @@ func (d *FS) fateOfLosses(lost []Loss, f *fate) {
 	}
 }
 
+// order is the numbers of all pending units, in order.
+func (d *FS) order() (seqs []uint64) {
+	for _, dd := range d.dirs {
+		for _, op := range dd.pending {
+			seqs = append(seqs, op.seq)
+		}
+	}
+	for _, ino := range d.byNumber() {
+		for _, ch := range ino.sizes {
+			seqs = append(seqs, ch.seq)
+		}
+		for _, vs := range ino.dirty {
+			for _, v := range vs {
+				seqs = append(seqs, v.seq)
+			}
+		}
+	}
+	slices.Sort(seqs)
+	return seqs
+}
+
 // fateOfUnits decides for each unit whether it is kept, and for each sector which version that leaves.
 func (d *FS) fateOfUnits(c Choice, f *fate) {
-	units := d.pending()
-	index := make(map[uint64]int, len(units))
-	for i, u := range units {
-		index[u.Seq] = i
+	if c.Gen == KeepAll {
+		return
 	}
+	var seqs []uint64
+	if c.Gen != Random && c.Gen != DropAll {
+		seqs = d.order()
+	}
+	// at is the K-th unit's number, end the J-th's; later than all, if there are not so many.
+	seqOf := func(i int) uint64 {
+		if i < len(seqs) {
+			return seqs[max(i, 0)]
+		}
+		return math.MaxUint64
+	}
+	at, end := seqOf(c.K), seqOf(c.J)
 	kept := func(ino int, seq uint64, sector int) bool {
-		i := index[seq]
 		switch c.Gen {
-		case KeepAll:
-			return true
 		case Prefix:
-			return i < c.K
+			return seq < at
 		case OmitOne:
-			return i < c.J && i != c.K
+			return seq < end && seq != at
 		case OnlyOne:
-			return i == c.K || i < c.K && c.K < len(units) && units[i].Kind == KindSize && units[c.K].Inode == ino
+			return seq == at
 		case Torn:
-			return i < c.K || i == c.K && (sector < 0 || c.Mask&(1<<sector) != 0)
+			return seq < at || seq == at && (sector < 0 || c.Mask&(1<<sector) != 0)
 		case Random:
 			return chance(c.Seed, ino, int64(seq)<<4+int64(sector+1)) < c.P
 		}
@@ -216,8 +245,9 @@ func (d *FS) fateOfUnits(c Choice, f *fate) {
 		}
 	}
 	for _, ino := range d.files() {
+		standsOn := c.Gen == OnlyOne && ino.has(at)
 		for n, ch := range ino.sizes {
-			if !kept(ino.id, ch.seq, -1) {
+			if !kept(ino.id, ch.seq, -1) && !(standsOn && ch.seq < at) {
 				f.sizes[ino.id] = n
 				break
 			}
@@ -240,6 +270,16 @@ func (d *FS) fateOfUnits(c Choice, f *fate) {
 			}
 		}
 	}
+}
+
+// has reports whether a pending unit is the inode's.
+func (ino *inode) has(seq uint64) bool {
+	for _, vs := range ino.dirty {
+		if slices.ContainsFunc(vs, func(v version) bool { return v.seq == seq }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(ino.sizes, func(ch sizeChange) bool { return ch.seq == seq })
 }
 
 // Explain is c as an explicit choice.

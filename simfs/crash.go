@@ -15,13 +15,17 @@ func (d *FS) Crash(c Choice) *FS {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f := d.fate(c)
+	plain := c.Gen == DropAll && !c.Garbage // only what is durable, without a look at what is not
+	var f fate
+	if !plain {
+		f = d.fate(c)
+	}
 	n := d.heir()
 	images := map[*inode]*inode{}
 	for name, dd := range d.dirs {
 		names := maps.Clone(dd.durable)
 		for _, op := range dd.pending {
-			if !f.dirs[op.seq] {
+			if !plain && !f.dirs[op.seq] {
 				op.apply(names)
 			}
 		}
@@ -29,7 +33,11 @@ func (d *FS) Crash(c Choice) *FS {
 		for file, ino := range names {
 			k := images[ino]
 			if k == nil {
-				k = ino.image(n, ino.crash(f))
+				if plain {
+					k = ino.image(n, ino.durable.clone())
+				} else {
+					k = ino.image(n, ino.crash(f))
+				}
 				n.used += k.blocks
 				images[ino] = k
 			}

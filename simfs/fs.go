@@ -137,7 +137,9 @@ func (d *FS) SetHooks(h Hooks) { d.opt.Hooks = h }
 
 // SetYield makes every call, and every part of a long one, a point where a scheduler may switch; caller names the running
 // task for reports. Both may be nil.
-func (d *FS) SetYield(yield func(point string), caller func() string) { d.yield, d.caller = yield, caller }
+func (d *FS) SetYield(yield func(point string), caller func() string) {
+	d.yield, d.caller = yield, caller
+}
 
 // SetCapacity changes the size of the disk; 0 is no limit.
 func (d *FS) SetCapacity(n int64) {
