@@ -62,5 +62,42 @@ func serverStatus(c *call) error {
 		dst = bsoncore.AppendBooleanElement(dst, "persistent", true)
 		return bsoncore.AppendBooleanElement(dst, "readOnly", false)
 	})
+	if c.db != nil {
+		c.out = nested(c.out, "multiforadb", c.storageStatus)
+	}
 	return nil
+}
+
+// storageStatus is the section that no MongoDB has: what the storage column does. Counts are since the start.
+func (c *call) storageStatus(dst []byte) []byte {
+	s := c.db.Store().Stats()
+	group := func(name string, values ...any) {
+		dst = nested(dst, name, func(dst []byte) []byte {
+			for i := 0; i < len(values); i += 2 {
+				name := values[i].(string)
+				switch v := values[i+1].(type) {
+				case int64:
+					dst = bsoncore.AppendInt64Element(dst, name, v)
+				case uint64:
+					dst = bsoncore.AppendInt64Element(dst, name, int64(v))
+				case float64:
+					dst = bsoncore.AppendDoubleElement(dst, name, v)
+				}
+			}
+			return dst
+		})
+	}
+	perSync := 0.0
+	if s.Log.Syncs > 0 {
+		perSync = float64(s.Writes) / float64(s.Log.Syncs)
+	}
+	group("lsn", "visible", int64(s.VisibleLSN), "durable", int64(s.DurableLSN), "checkpoint", int64(s.CheckpointLSN))
+	group("commit", "writes", s.Writes, "batches", s.Batches, "syncs", s.Log.Syncs, "writesPerSync", perSync, "admissionWaits", s.AdmissionWaits)
+	group("checkpoint", "count", s.Checkpoints, "pagesWritten", s.PagesWritten)
+	group("pages", "fileBytes", s.FileBytes, "used", s.Pages.Used, "pending", s.Pages.Pending, "free", s.Pages.Free,
+		"unbacked", s.Pages.Unbacked, "regions", s.Pages.Regions, "inMemory", s.FramePages)
+	group("data", "collections", int64(s.Collections), "records", s.Records, "liveBytes", s.LiveBytes)
+	group("wal", "bytes", s.LogBytes, "rawBytes", s.Log.Raw, "writtenBytes", s.Log.Written, "blocks", s.Log.Blocks, "marks", s.Log.Marks,
+		"segmentsMade", s.Log.Made, "segmentsRecycled", s.Log.Recycled)
+	return dst
 }
