@@ -35,9 +35,9 @@ func (db *DB) Delete(ctx context.Context, ns Namespace, statements []Delete, ord
 		s := &statements[i]
 		t, err := c.target(s.Filter, nil, s.Hint, s.Collation)
 		if err == nil {
-			var n int
-			n, err = c.change(t, s.Multi, func(u *unit, m matched) error { return u.remove(m.id, m.doc) })
-			total += n
+			var n tally
+			n, err = c.change(t, s.Multi, remove)
+			total += n.matched
 		}
 		if err != nil {
 			if !ofStatement(err) {
@@ -50,3 +50,6 @@ func (db *DB) Delete(ctx context.Context, ns Namespace, statements []Delete, ord
 	}
 	return DeleteResult{total, c.errors}, c.end(nil)
 }
+
+// remove is the edit that removes.
+func remove(u *unit, m matched) (bool, error) { return true, u.remove(m.id, m.doc) }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/multiforadb/multiforadb/engine/catalog"
@@ -46,6 +47,7 @@ type DB struct {
 	builds  map[storage.CollID]struct{} // collections with an index build under way
 
 	objectIDs objectIDs
+	ordinal   atomic.Uint32 // of $currentDate's timestamps
 	sweep     sweeper
 }
 

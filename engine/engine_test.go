@@ -17,7 +17,7 @@ import (
 	"github.com/multiforadb/multiforadb/simfs"
 )
 
-var ns = Namespace{"test", "things"}
+var ns = Namespace{DB: "test", Coll: "things"}
 
 // open opens a database in memory, and checks and closes it when the test ends.
 func open(t testing.TB) *DB { return openIn(t, simfs.Memory()) }

@@ -9,6 +9,7 @@ import (
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query"
 	"github.com/multiforadb/multiforadb/engine/query/match"
+	"github.com/multiforadb/multiforadb/engine/query/sortkey"
 	"github.com/multiforadb/multiforadb/engine/storage"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
@@ -38,15 +39,8 @@ func (db *DB) parse(f *Find) (query.Query, error) {
 	if q.Filter, err = match.Parse(f.Filter, match.Options{}); err != nil {
 		return q, err
 	}
-	if natural := value.Lookup(f.Sort, "$natural"); natural.Type != 0 {
-		if q.Hint.Type != 0 || value.Count(f.Sort) != 1 {
-			return q, mongoerr.BadValue.Errorf("$natural sort cannot be set to a value other than -1 or 1, and not together with other fields or a hint")
-		}
-		q.Hint = value.Document(f.Sort)
-	} else if len(f.Sort) > 0 {
-		if q.Sort, err = query.ParseSort(f.Sort); err != nil {
-			return q, err
-		}
+	if q.Sort, err = sortkey.Parse(f.Sort, sortkey.Options{}); err != nil {
+		return q, err
 	}
 	if len(f.Projection) > 0 {
 		q.Project, err = query.ParseProject(f.Projection)

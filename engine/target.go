@@ -8,6 +8,7 @@ import (
 	"github.com/multiforadb/multiforadb/engine/catalog"
 	"github.com/multiforadb/multiforadb/engine/query"
 	"github.com/multiforadb/multiforadb/engine/query/match"
+	"github.com/multiforadb/multiforadb/engine/query/sortkey"
 	"github.com/multiforadb/multiforadb/engine/storage"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
@@ -15,7 +16,7 @@ import (
 // target is what a statement that changes documents looks for.
 type target struct {
 	filter *match.Filter
-	sort   *query.SortX
+	sort   *sortkey.Spec
 	hint   bson.RawValue
 	byID   bool // the filter is a test of _id alone
 	most   int  // how many documents a search gives at most; 0: all
@@ -47,10 +48,8 @@ func (c *writing) target(filter, sort bson.Raw, hint bson.RawValue, collation bs
 	if t.filter, err = match.Parse(filter, match.Options{}); err != nil {
 		return nil, err
 	}
-	if sort != nil {
-		if t.sort, err = query.ParseSort(sort); err != nil {
-			return nil, err
-		}
+	if t.sort, err = sortkey.Parse(sort, sortkey.Options{}); err != nil {
+		return nil, err
 	}
 	n, ok := t.filter.Root().(*match.Comparison)
 	t.byID = ok && hint.Type == 0 && n.Path == "_id" && n.Op == match.Eq && n.Value.Type != bson.TypeArray && !value.IsNullish(n.Value)
@@ -61,23 +60,29 @@ func (t *target) plan(col *collection, s source, sortMemory int) (*query.Plan, e
 	return query.New(query.Query{Filter: t.filter, Sort: t.sort, Hint: t.hint, SortMemory: sortMemory}, col.plan, s.estimate)
 }
 
-// change runs f on the documents that match, or on one of them, and tells on how many.
+// edit changes a document that matches, and says whether that made a difference. It may be called more than once for one document.
+type edit func(u *unit, m matched) (changed bool, err error)
+
+// tally counts documents.
+type tally struct{ matched, changed int }
+
+// change runs f on the documents that match, or on one of them.
 //
 // It searches what is visible, without a lock. Then, with the lock, it reads each candidate again at head and tests it again. A
 // search for one document that found candidates none of which will do any more has lost to other writers: it waits until
 // their commit is visible and searches again. A test of _id alone is looked up at head at once.
-func (c *writing) change(t *target, multi bool, f func(u *unit, m matched) error) (int, error) {
+func (c *writing) change(t *target, multi bool, f edit) (tally, error) {
 	for {
 		ids, err := c.search(t, multi)
 		if err != nil || len(ids) == 0 && !t.byID {
-			return 0, err
+			return tally{}, err
 		}
 		n, err := c.changeAll(t, ids, multi, f)
-		if err != nil || n > 0 || multi || t.byID {
+		if err != nil || n.matched > 0 || multi || t.byID {
 			return n, err
 		}
 		if err := c.commit.Wait(); err != nil {
-			return 0, err
+			return tally{}, err
 		}
 	}
 }
@@ -117,48 +122,29 @@ func (c *writing) search(t *target, multi bool) ([]uint64, error) {
 }
 
 // changeAll runs f on those of the candidates that still match, in as many writes as it takes.
-func (c *writing) changeAll(t *target, ids []uint64, multi bool, f func(u *unit, m matched) error) (int, error) {
-	total := 0
+func (c *writing) changeAll(t *target, ids []uint64, multi bool, f edit) (total tally, err error) {
 	for first := true; first || len(ids) > 0; first = false {
-		var looked, n int
+		var looked int
+		var n tally
 		var bad error
-		found, err := c.do(false, func(u *unit) error {
-			looked, n, bad = 0, 0, nil
+		found, err := c.do(false, func(u *unit) (err error) {
 			if t.byID {
-				var err error
-				if ids, err = u.lookUp(t); err != nil {
+				if ids, err = u.lookUp(t, false); err != nil {
 					return err
 				}
 			}
-			for _, id := range ids {
-				if looked == scanUnit || u.full(n) {
-					break
-				}
-				looked++
-				m, ok, err := u.matches(t, id)
-				if err == nil && ok {
-					err = f(u, m)
-				}
-				if refused(err) {
-					bad = err
-					return nil
-				}
-				if err != nil {
-					return err
-				}
-				if ok {
-					if n++; !multi {
-						return nil
-					}
-				}
+			looked, n, err = u.changeSome(t, ids, multi, f)
+			if bad = nil; refused(err) {
+				bad, err = err, nil
 			}
-			return nil
+			return err
 		})
 		if err != nil || !found {
 			return total, err
 		}
-		total += n
-		if bad != nil || !multi && n > 0 {
+		total.matched += n.matched
+		total.changed += n.changed
+		if bad != nil || !multi && n.matched > 0 {
 			return total, bad
 		}
 		ids = ids[looked:]
@@ -166,16 +152,46 @@ func (c *writing) changeAll(t *target, ids []uint64, multi bool, f func(u *unit,
 	return total, nil
 }
 
-// lookUp finds the record by _id, at head.
-func (u *unit) lookUp(t *target) ([]uint64, error) {
-	p, err := t.plan(u.collection, source{u.sc}, 0)
+// changeSome runs f on those of the candidates that still match, until the write is full; looked is how many were dealt with. An
+// error that refuses one document leaves what was done to those before it.
+func (u *unit) changeSome(t *target, ids []uint64, multi bool, f edit) (looked int, n tally, err error) {
+	for _, id := range ids {
+		if looked == scanUnit || u.full(n.matched) {
+			break
+		}
+		looked++
+		m, ok, err := u.matches(t, id)
+		if err != nil {
+			return looked, n, err
+		}
+		if !ok {
+			continue
+		}
+		changed, err := f(u, m)
+		if err != nil {
+			return looked, n, err
+		}
+		n.matched++
+		if changed {
+			n.changed++
+		}
+		if !multi {
+			break
+		}
+	}
+	return looked, n, nil
+}
+
+// lookUp searches at head.
+func (u *unit) lookUp(t *target, multi bool) ([]uint64, error) {
+	p, err := t.plan(u.collection, source{u.sc}, u.sortMemory)
 	if err != nil {
 		return nil, err
 	}
 	r := p.Start()
 	r.Attach(source{u.sc}, func() error { return nil })
 	var ids []uint64
-	for r.Next() {
+	for (multi || len(ids) == 0) && r.Next() {
 		ids = append(ids, r.ID())
 	}
 	return ids, r.Err()

@@ -60,8 +60,8 @@ func (db *DB) expire(ctx context.Context, ns Namespace, x *catalog.IndexSpec, no
 		return 0, err
 	}
 	t.most = sweepDocs
-	n, err := c.change(t, true, func(u *unit, m matched) error { return u.remove(m.id, m.doc) })
-	return n, c.end(err)
+	n, err := c.change(t, true, remove)
+	return n.matched, c.end(err)
 }
 
 // sweeper is the loop around SweepTTL.

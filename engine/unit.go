@@ -18,6 +18,8 @@ type unit struct {
 	w  *storage.Writer
 	sc *storage.Collection
 
+	sortMemory int
+
 	multikey []uint64 // by index; nil until a bit is new
 	old, new []keySet
 	buf      []byte
@@ -50,7 +52,7 @@ func (db *DB) lock(w *storage.Writer, c *collection) (*unit, error) {
 	if !c.is(now.def) {
 		return nil, errGone
 	}
-	return &unit{collection: now, w: w, sc: sc, old: make([]keySet, len(now.indexes)), new: make([]keySet, len(now.indexes))}, nil
+	return &unit{collection: now, w: w, sc: sc, sortMemory: db.opt.SortMemory, old: make([]keySet, len(now.indexes)), new: make([]keySet, len(now.indexes))}, nil
 }
 
 // lockToWrite is lock for edits of documents, which an index build keeps out.

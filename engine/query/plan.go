@@ -8,6 +8,7 @@ import (
 	"github.com/multiforadb/multiforadb/engine/key"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query/match"
+	"github.com/multiforadb/multiforadb/engine/query/sortkey"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
@@ -37,7 +38,7 @@ func (x *Index) isID() bool {
 // Query is what a plan is made for.
 type Query struct {
 	Filter  *match.Filter
-	Sort    *SortX // nil: any order
+	Sort    *sortkey.Spec // nil: any order
 	Project *ProjX
 	Skip    int64
 	Limit   int64         // 0: none
@@ -93,6 +94,13 @@ func New(q Query, indexes []*Index, estimate Estimate) (*Plan, error) {
 		return p, nil
 	}
 	pl := planner{q: &p.Query, nodes: conjunction(root), estimate: estimate, memo: map[string][]limit{}}
+	if q.Sort != nil && q.Sort.Natural() != 0 {
+		if q.Hint.Type != 0 {
+			return nil, mongoerr.BadValue.Errorf("a sort by $natural and a hint exclude each other")
+		}
+		p.scan, p.sorted = scan{kind: scanRecords, reverse: q.Sort.Natural() < 0}, true
+		return p, nil
+	}
 	if q.Hint.Type != 0 {
 		return p, pl.hinted(p, indexes)
 	}
@@ -547,18 +555,25 @@ func (pl *planner) hinted(p *Plan, indexes []*Index) error {
 			return nil
 		}
 	}
-	for _, x := range indexes {
-		if !x.hintedBy(p.Hint) {
+	var x *Index
+	for _, y := range indexes {
+		if !y.hintedBy(p.Hint) {
 			continue
 		}
-		if x.Partial != nil && !pl.implies(x.Partial.Root()) {
-			return mongoerr.NoQueryExecutionPlans.Errorf("error processing query: planner returned error: the hinted index %s is partial, and the filter does not imply its partialFilterExpression", x.Name)
+		if x != nil {
+			return mongoerr.IndexNotFound.Errorf("error processing query: planner returned error: Hint matched multiple indexes, must hint by index name. Matched: %s and %s", x.Name, y.Name)
 		}
-		c := pl.candidate(x)
-		p.scan, p.sorted = c.scan, c.sorted
-		return nil
+		x = y
 	}
-	return mongoerr.BadValue.Errorf("error processing query: planner returned error: hint provided does not correspond to an existing index")
+	switch {
+	case x == nil:
+		return mongoerr.BadValue.Errorf("error processing query: planner returned error: hint provided does not correspond to an existing index")
+	case x.Partial != nil && !pl.implies(x.Partial.Root()):
+		return mongoerr.NoQueryExecutionPlans.Errorf("error processing query: planner returned error: the hinted index %s is partial, and the filter does not imply its partialFilterExpression", x.Name)
+	}
+	c := pl.candidate(x)
+	p.scan, p.sorted = c.scan, c.sorted
+	return nil
 }
 
 func (x *Index) hintedBy(hint bson.RawValue) bool {

@@ -96,6 +96,9 @@ func limitOf(n match.Node, path string) (limit, bool) {
 		if n.Path == path {
 			l := limit{set: setAll}
 			for _, inner := range n.Nodes {
+				if _, deeper := inner.(*match.ElemMatchValue); deeper {
+					continue // it tests the elements of the element, which has an entry as a whole
+				}
 				if m, ok := limitOf(inner, ""); ok {
 					l.set = l.set.intersect(m.set)
 				}

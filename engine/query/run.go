@@ -3,7 +3,7 @@ package query
 import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/multiforadb/multiforadb/engine/mongoerr"
+	"github.com/multiforadb/multiforadb/engine/query/sortkey"
 )
 
 // Run is a plan under way. It reads one Source at a time and may go on in a later one:
@@ -23,7 +23,7 @@ type Run struct {
 
 	skipped  int64
 	returned int64
-	rows     *rows // of a sort in memory, once it is filled
+	rows     *sortkey.Sorter // of a sort in memory, once it is filled
 
 	id   uint64
 	doc  bson.Raw
@@ -114,7 +114,7 @@ func (r *Run) Next() bool {
 // Done says that no document is left because as many as asked for were given. It is false at an end that was not
 // looked for yet.
 func (r *Run) Done() bool {
-	return !r.kept && (r.plan.Limit > 0 && r.returned == r.plan.Limit || r.rows != nil && r.rows.left() == 0 || r.rows == nil && r.ended)
+	return !r.kept && (r.plan.Limit > 0 && r.returned == r.plan.Limit || r.rows != nil && r.rows.Left() == 0 || r.rows == nil && r.ended)
 }
 
 // row gives the next document that matches, in order, before skip and limit.
@@ -127,8 +127,8 @@ func (r *Run) row() (uint64, bson.Raw, bool, error) {
 			return 0, nil, false, err
 		}
 	}
-	id, doc, ok := r.rows.next()
-	return id, doc, ok, nil
+	item, ok, err := r.rows.Next()
+	return item.ID, item.Doc, ok, err
 }
 
 // match gives the next document of the scan that passes the filter.
@@ -167,7 +167,7 @@ func (r *Run) sort() error {
 	if r.plan.Limit > 0 {
 		keep = r.plan.Skip + r.plan.Limit
 	}
-	rows := newRows(r.plan.Sort, keep, r.plan.SortMemory)
+	rows := r.plan.Sort.Sorter(sortkey.SorterOptions{Keep: keep, Memory: int64(r.plan.SortMemory)})
 	for {
 		id, doc, ok, err := r.match()
 		if err != nil {
@@ -176,11 +176,10 @@ func (r *Run) sort() error {
 		if !ok {
 			break
 		}
-		if !rows.add(id, doc) {
-			return mongoerr.QueryExceededMemoryLimitNoDiskUseAllowed.Errorf("Executor error during find command :: caused by :: Sort exceeded memory limit of %d bytes, but did not opt in to external sorting.", r.plan.SortMemory)
+		if err := rows.Add(id, doc); err != nil {
+			return err
 		}
 	}
-	rows.sort()
 	r.rows = rows
-	return nil
+	return rows.Sort()
 }
