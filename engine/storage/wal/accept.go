@@ -42,8 +42,13 @@ func (l *Log) accept(p *plan) error {
 		proven:  l.proven,
 	}
 	if p.top != nil {
-		h.previous = p.top.epoch
-		h.epoch = (h.previous>>32+1)<<32 | h.epoch&(1<<32-1)
+		h.epoch += p.top.epoch &^ (1<<32 - 1)
+	}
+	for _, sp := range p.spans {
+		// Not simply the newest: one that began at this very cut holds nothing that counts any more, and will be taken away.
+		if sp.lo < h.first {
+			h.previous = sp.seg.epoch
+		}
 	}
 	// From here on blocks are those of the new epoch; l.previous links them.
 	tail, body, err := l.copyTail(p, &h)

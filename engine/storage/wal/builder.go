@@ -12,7 +12,7 @@ type builder struct {
 	records [][]byte // not yet in a block
 	left    int      // bytes of them
 	chunk   *[]byte
-	lz4     *lz4.Compressor
+	lz4     **lz4.Compressor
 
 	seg      header // where the next block goes; only what block headers need is right of those not made yet
 	room     int    // left in seg
@@ -89,7 +89,10 @@ func (w *builder) payload(raw []byte) block {
 	d := w.out[at+blockHeaderSize:]
 	// The compressor gives up as soon as it needs more than the space that it gets. An error means just that.
 	if full > unit {
-		if n, err := w.lz4.CompressBlock(raw, d[:full-unit-blockHeaderSize]); err == nil && n > 0 {
+		if *w.lz4 == nil {
+			*w.lz4 = new(lz4.Compressor)
+		}
+		if n, err := (*w.lz4).CompressBlock(raw, d[:full-unit-blockHeaderSize]); err == nil && n > 0 {
 			b.stored, b.flags = uint32(n), flagCompressed
 		}
 	}

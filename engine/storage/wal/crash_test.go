@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -9,10 +10,13 @@ import (
 	"github.com/multiforadb/multiforadb/simfs"
 )
 
+var seeds = flag.Uint64("seeds", 12, "how many random lives the crash tests live")
+
 // judge looks at one crash image: it recovers, agrees with the model, recovers the same again after crashes inside of the
-// recovery, and goes on living. depth is how many recoveries may still be crashed.
-func (r *rig) judge(image *simfs.FS, seed uint64, nested int) error {
+// recovery, and goes on living. depth is how many recoveries, one inside of the other, are crashed too.
+func (r *rig) judge(image *simfs.FS, seed uint64, depth int) error {
 	e := image.Env(seed)
+	rnd := rand.New(rand.NewPCG(seed, 3))
 	first, err := look(e, r.o, r.metas)
 	if err != nil {
 		return fmt.Errorf("recovery: %w", err)
@@ -21,18 +25,17 @@ func (r *rig) judge(image *simfs.FS, seed uint64, nested int) error {
 		return err
 	}
 
-	// Crashes inside of Accept. What such a crash keeps may be less than the first recovery saw, if only the process died
-	// before; it is the same if the power did, or once Accept has returned.
-	var nestedErr error
-	n := 0
-	if nested > 0 {
+	// Crashes inside of Accept. They may keep less than this recovery saw if only the process died before it, and never
+	// less than what was acknowledged.
+	var nested error
+	if depth > 0 {
 		image.SetHooks(simfs.Hooks{Watch: func(ev simfs.Event) {
-			if n++; nestedErr != nil || ev.When == simfs.Part && n%3 != 0 {
+			if nested != nil || ev.When == simfs.Before || rnd.IntN(8) != 0 {
 				return
 			}
-			for i, c := range image.Choices(seed+uint64(n), nested) {
-				if err := r.judge(image.Crash(c), seed+uint64(100*n+i), nested-4); err != nil {
-					nestedErr = fmt.Errorf("%v %v, %v: %w", ev.When, ev.Call, c, err)
+			for _, c := range image.Choices(rnd.Uint64(), 2) {
+				if err := r.judge(image.Crash(c), rnd.Uint64(), depth-1); err != nil {
+					nested = fmt.Errorf("crash in Accept, %v %v, %v: %w", ev.When, ev.Call, c, err)
 					return
 				}
 			}
@@ -40,21 +43,24 @@ func (r *rig) judge(image *simfs.FS, seed uint64, nested int) error {
 	}
 	err = first.log.Accept()
 	image.SetHooks(simfs.Hooks{})
-	if nestedErr != nil {
-		return fmt.Errorf("crash in Accept, %w", nestedErr)
+	if nested != nil {
+		return nested
 	}
 	if err != nil {
 		return fmt.Errorf("accept: %w", err)
 	}
-	for _, c := range []simfs.Choice{{Gen: simfs.DropAll}, {Gen: simfs.KeepAll}, {Gen: simfs.Random, P: 0.5, Seed: seed}} {
-		again, err := reopen(image.Crash(c).Env(seed), r.o, r.metas)
-		if err != nil {
-			return fmt.Errorf("second recovery, %v: %w", c, err)
-		}
-		again.log.Close()
-		if err := same(first, again); err != nil {
-			return err
-		}
+	// From here on it was shown: it is the same after any crash.
+	cs := image.Choices(seed, 4)
+	again, err := reopen(image.Crash(cs[rnd.IntN(len(cs))]).Env(seed), r.o, r.metas)
+	if err != nil {
+		return fmt.Errorf("second recovery: %w", err)
+	}
+	again.log.Close()
+	if err := same(first, again); err != nil {
+		return err
+	}
+	if rnd.IntN(6) > 0 {
+		return first.log.Close()
 	}
 	if err := (&rig{env: e, o: r.o, metas: r.metas, serial: r.serial}).life(image, first, seed); err != nil {
 		return fmt.Errorf("life after recovery: %w", err)
@@ -64,28 +70,22 @@ func (r *rig) judge(image *simfs.FS, seed uint64, nested int) error {
 
 // A power cut, or a kill, at every step of every call that changes something, over many random lives.
 func TestLogSurvivesCrashAnywhere(t *testing.T) {
-	seeds := uint64(12)
-	if testing.Short() {
-		seeds = 3
-	}
-	for seed := range seeds {
+	for seed := range *seeds {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			d := simfs.New(simfs.Options{SectorSize: []int{512, 4096}[seed%2]})
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			r := &rig{env: d.Env(seed), o: tiny}
 			step, images := uint64(0), 0
 			watch := func(ev simfs.Event) {
-				if step++; ev.When == simfs.Part && step%2 == 0 || r.log != nil && rnd.IntN(3) == 0 {
-					return
+				if step++; ev.When == simfs.Before {
+					return // as after the call before
 				}
-				choices := append(d.Choices(seed<<20+step, 8), simfs.Choice{Gen: simfs.Killed})
-				for i, c := range choices {
-					images++
-					nested := 0
-					if rnd.IntN(40) == 0 {
-						nested = 5
+				for i, c := range append(d.Choices(seed<<20+step, 4), simfs.Choice{Gen: simfs.Killed}) {
+					depth := 0
+					if images++; images%50 == 0 {
+						depth = 1 + images/50%3
 					}
-					if err := r.judge(d.Crash(c), step+uint64(i), nested); err != nil {
+					if err := r.judge(d.Crash(c), step<<8+uint64(i), depth); err != nil {
 						t.Fatalf("%v %v\n%v: %v\n%s", ev.When, ev.Call, c, err, d.Describe(c))
 					}
 				}

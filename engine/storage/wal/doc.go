@@ -38,7 +38,7 @@
 // What recovery accepts above D may be in the page cache only, or may be half of what a crash left; and behind the end
 // there may be valid blocks of a batch that does not count. So recovery neither goes on in the old segments nor trusts that
 // syncing them would help. [Log.Accept] copies the accepted blocks from D on into a new segment, of a new epoch, whose
-// header says: this epoch begins at D (the cut), follows that epoch, and all below the accepted end is durable. It syncs the
+// header says: this epoch begins at D (the cut), before it lies that epoch, and all below the accepted end is durable. It syncs the
 // file, then renames it to its name, then syncs the directory; only then may the caller serve and append.
 //
 // Of an LSN in two epochs the higher epoch counts, and blocks of an epoch from its cut on do not exist. The epoch is a

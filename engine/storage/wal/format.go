@@ -45,7 +45,7 @@ type header struct {
 	epoch    epoch
 	first    LSN    // of the byte at offset 4096
 	size     int64  // of the file when it was made
-	previous epoch  // the epoch that this one follows; 0 for the first
+	previous epoch  // of what lies before begin; 0 if nothing does
 	begin    LSN    // where the epoch begins: the cut of the one before
 	durable  LSN    // all below was durable when this was written
 	proven   uint64 // newest meta generation known durable then

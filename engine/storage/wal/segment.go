@@ -57,7 +57,8 @@ func (s *segment) readHeader(id uint64) (err error) {
 	return nil
 }
 
-// scan finds the valid blocks, wherever they are. Bytes that are none are passed at steps of unit. buf is blockSizeMax long.
+// scan finds the valid blocks, wherever they are. Bytes that are none are passed at steps of unit. buf is as long as the
+// file or as blockSizeMax.
 func (s *segment) scan(buf []byte) error {
 	w := window{f: s.file, buf: buf, size: min(s.bytes, s.header.size)}
 	for off := int64(unit); off+unit <= w.size; {

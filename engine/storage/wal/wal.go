@@ -72,7 +72,7 @@ type Log struct {
 	dirty    []*segment // written since the last sync
 	out      []byte
 	chunk    []byte
-	lz4      lz4.Compressor
+	lz4      *lz4.Compressor // made when it is first needed: it is large
 }
 
 // claim is what blocks and headers say beside their own.
@@ -111,7 +111,7 @@ func (l *Log) open() error {
 	if err != nil {
 		return fmt.Errorf("wal: %w", err)
 	}
-	buf := make([]byte, blockSizeMax)
+	var buf []byte
 	for _, name := range names {
 		id, ok := segmentID(name)
 		if !ok {
@@ -127,6 +127,9 @@ func (l *Log) open() error {
 			return err
 		}
 		l.found = append(l.found, s)
+		if want := int(min(s.bytes, blockSizeMax)); len(buf) < want {
+			buf = make([]byte, want)
+		}
 		if err := s.scan(buf); err != nil {
 			return err
 		}
