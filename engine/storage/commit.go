@@ -151,7 +151,6 @@ func (c Commit) Wait() error {
 	}
 	s, b := c.s, c.b
 	s.pipe.Lock()
-	defer s.pipe.Unlock()
 	for !b.done {
 		if !s.leading {
 			// Only the open batch can be waited for then: one in flight has a leader.
@@ -166,7 +165,9 @@ func (c Commit) Wait() error {
 		b.cond.Wait()
 		b.waiting--
 	}
-	return b.err
+	err := b.err
+	s.pipe.Unlock()
+	return err
 }
 
 // lead runs f as the leader of the pipeline: no batch is in flight meanwhile.

@@ -22,7 +22,7 @@ const testDir = "/db"
 func tiny(r *rand.Rand) Options {
 	o := Options{
 		Manual:      true,
-		SegmentSize: 64 << 10,
+		SegmentSize: 32 << 10,
 		BlockSize:   16 << 10,
 		Reserve:     32,
 		MapReserve:  1 << 28,

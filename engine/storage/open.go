@@ -26,7 +26,7 @@ const (
 //  1. If there is no data file, make one under another name with two durable meta pages, then rename it. Before the rename is
 //     durable there is no database, after it there is an empty one, whose log is empty too.
 //  2. Read both meta pages and scan the log; the log tells which meta page is durable, and the meta page tells where
-//     the log begins. Nothing is written.
+//     the log begins. Nothing is written, but a meta page whose place is in doubt is overwritten by the one that is not.
 //  3. Accept the log's tail into a new segment, durably. From here on the outcome of this recovery cannot change any more.
 //  4. Load the chosen snapshot, replay the log after it. Pages that the crashed process wrote and did not publish are free by
 //     themselves.
@@ -157,10 +157,12 @@ func (s *Store) recover(loaded func(*Store)) (err error) {
 	if _, err := s.log.Recover(from, oldest); err != nil {
 		return err
 	}
-	if err := s.log.Accept(); err != nil {
+	// Settle comes before anything of the log is taken away: where a killed process left a meta page that was never synced,
+	// a power cut would bring back the one below it, whose log must still be there then.
+	if choice, err = page.Settle(s.file, choice); err != nil {
 		return err
 	}
-	if choice, err = page.Settle(s.file, choice); err != nil {
+	if err := s.log.Accept(); err != nil {
 		return err
 	}
 	if s.alloc, err = page.Load(s.env, s.file, choice); err != nil {

@@ -1,0 +1,195 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/multiforadb/multiforadb/simfs"
+)
+
+// crasher takes crash images of a world while it runs, and judges each: a second Store opens it, must hold a state between
+// the last acknowledged and the last submitted one, be sound, and be the same however often its recovery is interrupted.
+type crasher struct {
+	w      *world
+	r      *rand.Rand
+	images int
+	off    bool
+	share  int // one event in so many is looked at
+	failed string
+}
+
+func (c *crasher) watch(e simfs.Event) {
+	if c.off || c.failed != "" || c.r.IntN(c.share) != 0 {
+		return
+	}
+	c.off = true
+	defer func() { c.off = false }()
+	for _, choice := range c.w.disk.Choices(c.r.Uint64(), 2) {
+		c.judge(e, choice)
+	}
+	if c.r.IntN(4) == 0 {
+		c.judge(e, simfs.Choice{Gen: simfs.Killed})
+	}
+}
+
+func (c *crasher) judge(e simfs.Event, choice simfs.Choice) {
+	c.images++
+	where := fmt.Sprintf("crash %s %v, choice %v", e.When, e.Call, choice)
+	fail := func(format string, args ...any) {
+		// The judge runs inside a call of the engine that it judges: the test ends when that is over.
+		if c.failed == "" {
+			c.failed = fmt.Sprintf("%s: %s\n%s", where, fmt.Sprintf(format, args...), c.w.disk.Describe(choice))
+		}
+	}
+	image := c.w.disk.Crash(choice)
+	defer image.Discard()
+
+	again := image.Crash(simfs.Choice{Gen: simfs.Killed})
+	defer again.Discard()
+
+	s, n, err := c.recover(image)
+	if err != nil {
+		fail("%v", err)
+		return
+	}
+	if n < c.w.acked {
+		fail("recovered state %d, but %d was acknowledged", n, c.w.acked)
+	}
+	if c.r.IntN(4) == 0 {
+		c.liveOn(s, image, fail)
+	}
+	if err := s.release(); err != nil {
+		fail("%v", err)
+	}
+	if c.r.IntN(3) == 0 {
+		least := n
+		if choice.Gen == simfs.Killed {
+			least = c.w.acked // what only the page cache holds may yet be lost
+		}
+		c.nest(again, least, n, 2, fail)
+	}
+}
+
+// recover opens an image and tells which state of the history it holds.
+func (c *crasher) recover(image *simfs.FS) (*Store, int, error) {
+	s, err := Open(image.Env(1), testDir, c.w.o)
+	if err != nil {
+		return nil, 0, fmt.Errorf("does not open: %w", err)
+	}
+	if r := s.Check(); len(r.Faults) > 0 {
+		return nil, 0, fmt.Errorf("check: %q", r.Faults)
+	}
+	f, err := read(s)
+	if err != nil {
+		return nil, 0, err
+	}
+	for n := len(c.w.history) - 1; n >= 0; n-- {
+		if c.w.history[n] == f {
+			return s, n, nil
+		}
+	}
+	return nil, 0, errors.New("holds a state that never was")
+}
+
+// nest crashes in the middle of recovery, and demands the same outcome.
+func (c *crasher) nest(image *simfs.FS, least, most, depth int, fail func(string, ...any)) {
+	var inner []*simfs.FS
+	image.SetHooks(simfs.Hooks{Watch: func(e simfs.Event) {
+		if c.r.IntN(8) == 0 && len(inner) < 2 {
+			list := image.Choices(c.r.Uint64(), 8)
+			inner = append(inner, image.Crash(list[c.r.IntN(len(list))]))
+		}
+	}})
+	s, n, err := c.recover(image)
+	if err != nil {
+		fail("in a nested recovery: %v", err)
+		return
+	}
+	if n < least || n > most {
+		fail("a recovery found state %d, another of the same image %d to %d", n, least, most)
+	}
+	image.SetHooks(simfs.Hooks{})
+	if err := s.release(); err != nil {
+		fail("%v", err)
+	}
+	for _, in := range inner {
+		if depth > 0 {
+			c.images++
+			c.nest(in, least, n, depth-1, fail)
+		}
+		in.Discard()
+	}
+}
+
+// liveOn sees whether a recovered Store is good for more than reading.
+func (c *crasher) liveOn(s *Store, image *simfs.FS, fail func(string, ...any)) {
+	for range 5 {
+		commit, err := s.Write(func(w *Writer) error {
+			w.Lock(0)
+			n, err := w.Create([]byte("after the crash"))
+			if err != nil {
+				return err
+			}
+			_, err = n.Insert(make([]byte, 3000))
+			return err
+		})
+		if err := errors.Join(err, commit.Wait()); err != nil {
+			fail("write after recovery: %v", err)
+		}
+	}
+	want, err := read(s)
+	if err != nil {
+		fail("%v", err)
+	}
+	if err := s.Checkpoint(); err != nil {
+		fail("checkpoint after recovery: %v", err)
+	}
+	if r := s.Check(); len(r.Faults) > 0 {
+		fail("check after life after recovery: %q", r.Faults)
+	}
+	dropped := image.Crash(simfs.Choice{Gen: simfs.DropAll})
+	defer dropped.Discard()
+	s, err = Open(dropped.Env(2), testDir, c.w.o)
+	if err != nil {
+		fail("second recovery: %v", err)
+		return
+	}
+	if got, err := read(s); err != nil || got != want {
+		fail("second recovery holds another state (%v)", err)
+	}
+	if r := s.Check(); len(r.Faults) > 0 {
+		fail("check after the second recovery: %q", r.Faults)
+	}
+	if err := s.release(); err != nil {
+		fail("%v", err)
+	}
+}
+
+func TestStoreSurvivesCrashes(t *testing.T) {
+	total := 0
+	seeds(t, func(t *testing.T, r *rand.Rand) {
+		w := newWorld(t, r, simfs.Options{})
+		c := &crasher{w: w, r: rand.New(rand.NewPCG(r.Uint64(), 2)), share: 12}
+		w.disk.SetHooks(simfs.Hooks{Watch: c.watch})
+		if err := w.open(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 120 {
+			if err := w.step(); err != nil {
+				t.Fatalf("step %d: %v", i, err)
+			}
+			if c.failed != "" {
+				t.Fatalf("step %d: %s", i, c.failed)
+			}
+		}
+		c.off = true
+		w.sound("at the end")
+		if err := w.s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		total += c.images
+	})
+	t.Logf("%d crash images", total)
+}
