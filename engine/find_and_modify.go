@@ -52,7 +52,7 @@ func (db *DB) FindAndModify(ctx context.Context, ns Namespace, f FindAndModify) 
 		return FindAndModifyResult{}, err
 	}
 	if result.Value != nil && q.Project != nil {
-		result.Value, err = q.Project.Append(nil, result.Value, q.Filter)
+		result.Value, err = q.Project.Apply(nil, result.Value)
 	}
 	return result, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query"
 	"github.com/multiforadb/multiforadb/engine/query/match"
+	"github.com/multiforadb/multiforadb/engine/query/project"
 	"github.com/multiforadb/multiforadb/engine/query/sortkey"
 	"github.com/multiforadb/multiforadb/engine/storage"
 	"github.com/multiforadb/multiforadb/engine/value"
@@ -42,8 +43,8 @@ func (db *DB) parse(f *Find) (query.Query, error) {
 	if q.Sort, err = sortkey.Parse(f.Sort, sortkey.Options{}); err != nil {
 		return q, err
 	}
-	if len(f.Projection) > 0 {
-		q.Project, err = query.ParseProject(f.Projection)
+	if value.Count(f.Projection) > 0 {
+		q.Project, err = project.Parse(f.Projection, project.Options{Query: q.Filter})
 	}
 	return q, err
 }

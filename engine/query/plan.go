@@ -8,6 +8,7 @@ import (
 	"github.com/multiforadb/multiforadb/engine/key"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query/match"
+	"github.com/multiforadb/multiforadb/engine/query/project"
 	"github.com/multiforadb/multiforadb/engine/query/sortkey"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
@@ -38,8 +39,8 @@ func (x *Index) isID() bool {
 // Query is what a plan is made for.
 type Query struct {
 	Filter  *match.Filter
-	Sort    *sortkey.Spec // nil: any order
-	Project *ProjX
+	Sort    *sortkey.Spec       // nil: any order
+	Project *project.Projection // nil: whole documents
 	Skip    int64
 	Limit   int64         // 0: none
 	Hint    bson.RawValue // zero, an index's name, its key pattern, or {$natural: ±1}

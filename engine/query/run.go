@@ -102,7 +102,7 @@ func (r *Run) Next() bool {
 		r.returned++
 		r.id, r.doc = id, doc
 		if r.plan.Project != nil {
-			if r.out, r.err = r.plan.Project.Append(r.out[:0], doc, r.plan.Filter); r.err != nil {
+			if r.out, r.err = r.plan.Project.Apply(r.out[:0], doc); r.err != nil {
 				return false
 			}
 			r.doc = r.out
