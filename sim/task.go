@@ -117,7 +117,6 @@ func (w *World) exit(t *task, returned bool, r any, stack []byte) {
 		}
 	}
 	w.remove(t)
-	raceRelease(unsafe.Pointer(w))
 	var next *task
 	if !w.dying {
 		if n := w.candidates(&task{state: blocked}); n > 0 {
@@ -126,6 +125,7 @@ func (w *World) exit(t *task, returned bool, r any, stack []byte) {
 			w.fail(fmt.Errorf("deadlock%s", w.waits()), true)
 		}
 	}
+	raceRelease(unsafe.Pointer(w)) // Run reads what the tasks leave
 	if w.dying {
 		if w.count == 0 {
 			close(w.done)
