@@ -135,7 +135,8 @@ type pair struct {
 // whether the parent has lost a child.
 func (ed *edit) mend(level int) (merged bool, err error) {
 	parent := &ed.path[level+1]
-	from, most := -1, 0
+	var fuller *pair
+	most := 0
 	for _, i := range [2]int{parent.idx - 1, parent.idx + 1} {
 		if i < 0 || i > parent.n.count() {
 			continue
@@ -152,17 +153,13 @@ func (ed *edit) mend(level int) (merged bool, err error) {
 			return true, ed.merge(p)
 		}
 		if size > most {
-			from, most = i, size
+			fuller, most = p, size
 		}
 	}
-	if from < 0 {
+	if fuller == nil {
 		return false, nil // an only child
 	}
-	p, err := ed.pair(level, from)
-	if err != nil {
-		return false, err
-	}
-	return false, ed.refill(p)
+	return false, ed.refill(fuller)
 }
 
 // pair joins the path's page at level with the parent's child i, its neighbour.
