@@ -204,12 +204,3 @@ func (db *DB) run(ctx context.Context, ns Namespace, f Find, first func(q *query
 		return r.Err()
 	})
 }
-
-// Verbosity says how much Explain tells.
-type Verbosity int
-
-const (
-	QueryPlanner Verbosity = iota
-	ExecutionStats
-	AllPlansExecution
-)

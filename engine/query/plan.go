@@ -141,7 +141,7 @@ func (pl *planner) choose(p *Plan, indexes []*Index) {
 		if x.Hidden || !pl.usable(x) {
 			continue
 		}
-		if c := pl.candidate(x); c.limited || c.sorted {
+		if c := pl.candidate(x); c.limited || c.sorted && p.Sort != nil {
 			best = append(best, c)
 		}
 	}

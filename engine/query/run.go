@@ -80,6 +80,9 @@ func (r *Run) KeysExamined() int {
 }
 func (r *Run) DocsExamined() int { return r.docs }
 
+// Returned is how many documents were given.
+func (r *Run) Returned() int64 { return r.returned }
+
 // Next moves to the next document.
 func (r *Run) Next() bool {
 	if r.kept {

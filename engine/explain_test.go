@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/multiforadb/multiforadb/engine/value"
+)
+
+// plan gives a query's stages from the outside in, with an index scan's name, direction and bounds.
+func plan(t *testing.T, db *DB, f Find) string {
+	t.Helper()
+	raw, err := db.Explain(context.Background(), ns, f, ExecutionStats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := ""
+	for stage := raw.Lookup("queryPlanner", "winningPlan").Document(); stage != nil; {
+		name := stage.Lookup("stage").StringValue()
+		out += " " + name
+		if name == "IXSCAN" {
+			out += fmt.Sprintf("(%s %s %s)", stage.Lookup("indexName").StringValue(), stage.Lookup("direction").StringValue(), value.Text(stage.Lookup("indexBounds")))
+		}
+		next, ok := stage.Lookup("inputStage").DocumentOK()
+		if !ok {
+			break
+		}
+		stage = next
+	}
+	return out[1:]
+}
+
+func TestPlanIsChosen(t *testing.T) {
+	db := open(t)
+	createIndex(t, db, `{key: {a: 1, b: -1}, name: "ab"}`)
+	createIndex(t, db, `{key: {c: 1}, name: "c", sparse: true}`)
+	createIndex(t, db, `{key: {m: 1}, name: "m"}`)
+	createIndex(t, db, `{key: {u: 1}, name: "u", unique: true, partialFilterExpression: {u: {$gt: 0}}}`)
+	var in []bson.Raw
+	for i := range 500 {
+		in = append(in, doc(fmt.Sprintf(`{_id: %d, a: %d, b: %d, c: %d, m: [%d, %d], u: %d}`, i, i%10, i%50, i%250, i, i+1, i+1)))
+	}
+	if r, err := db.Insert(context.Background(), ns, in, true); err != nil || r.N != 500 {
+		t.Fatal(r, err)
+	}
+	for _, c := range []struct{ filter, sort, want string }{
+		{`{_id: 5}`, ``, `IDHACK`},
+		{`{_id: {$gt: 5}}`, ``, `FETCH IXSCAN(_id_ forward {_id: ["(5, Infinity]"]})`},
+		{`{x: 5}`, ``, `COLLSCAN`},
+		{`{x: 5}`, `{y: 1}`, `SORT COLLSCAN`},
+		{`{a: 5}`, ``, `FETCH IXSCAN(ab forward {a: ["[5, 5]"], b: ["[MinKey, MaxKey]"]})`},
+		{`{a: 5}`, `{b: 1}`, `FETCH IXSCAN(ab backward {a: ["[5, 5]"], b: ["[MinKey, MaxKey]"]})`},
+		{`{a: 5}`, `{b: -1}`, `FETCH IXSCAN(ab forward {a: ["[5, 5]"], b: ["[MinKey, MaxKey]"]})`},
+		{`{a: {$in: [1, 3]}, b: {$gte: 2, $lt: 9}}`, ``, `FETCH IXSCAN(ab forward {a: ["[1, 1]", "[3, 3]"], b: ["[2, 9)"]})`},
+		{`{a: {$gt: 1}}`, `{a: -1, b: 1}`, `FETCH IXSCAN(ab backward {a: ["(1, Infinity]"], b: ["[MinKey, MaxKey]"]})`},
+		{`{}`, `{a: 1, b: 1}`, `SORT COLLSCAN`},
+		{`{}`, `{a: 1}`, `FETCH IXSCAN(ab forward {a: ["[MinKey, MaxKey]"], b: ["[MinKey, MaxKey]"]})`},
+		{`{a: 3, c: 3}`, ``, `FETCH IXSCAN(c forward {c: ["[3, 3]"]})`},
+		{`{c: null}`, ``, `COLLSCAN`},
+		{`{c: {$exists: true}}`, `{c: 1}`, `FETCH IXSCAN(c forward {c: ["[MinKey, MaxKey]"]})`},
+		{`{m: {$gt: 5, $lt: 7}}`, ``, `FETCH IXSCAN(m forward {m: ["(5, Infinity]"]})`},
+		{`{m: {$elemMatch: {$gt: 5, $lt: 7}}}`, ``, `FETCH IXSCAN(m forward {m: ["(5, 7)"]})`},
+		{`{u: 7}`, ``, `FETCH IXSCAN(u forward {u: ["[7, 7]"]})`},
+		{`{u: {$lt: 7}}`, ``, `COLLSCAN`},
+		{`{u: {$gt: 3, $lt: 7}}`, ``, `FETCH IXSCAN(u forward {u: ["(3, 7)"]})`},
+		{`{$or: [{a: 1}, {c: 2}]}`, ``, `FETCH OR`},
+		{`{$or: [{a: 1}, {x: 2}]}`, ``, `COLLSCAN`},
+		{`{a: {$in: []}}`, ``, `EOF`},
+	} {
+		f := Find{Filter: doc(c.filter)}
+		if c.sort != "" {
+			f.Sort = doc(c.sort)
+		}
+		if got := plan(t, db, f); got != c.want {
+			t.Errorf("%s, sort %s:\ngot  %s\nwant %s", c.filter, c.sort, got, c.want)
+		}
+	}
+	stats, err := db.Explain(context.Background(), ns, Find{Filter: doc(`{a: {$in: [1, 3]}, b: {$gte: 2, $lt: 9}}`)}, ExecutionStats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, want := range map[string]string{"nReturned": "NumberLong(10)", "totalDocsExamined": "10"} {
+		if got := value.Text(stats.Lookup("executionStats", field)); got != want {
+			t.Errorf("%s: %s, want %s", field, got, want)
+		}
+	}
+	if keys := stats.Lookup("executionStats", "totalKeysExamined").AsInt64(); keys > 16 {
+		t.Errorf("%d keys were examined", keys)
+	}
+}
