@@ -64,15 +64,24 @@ func (s *Store) checkpoint() error {
 	c.pending = pendingWork{}
 	s.pipe.Unlock()
 
-	s.lead(func() { s.commitOpen(true) })
-	if s.Failed() != nil {
-		return ErrFailed
-	}
-	sn := s.Snapshot()
+	var sn *Snapshot
+	var folds []fold
+	var trees metaTrees
+	var w *Writer
+	err := s.holdFree(func() (err error) {
+		// Pinned while leading: in a snapshot published after this one the extents would not be rounded.
+		s.lead(func() {
+			s.commitOpen(true)
+			sn = s.Snapshot()
+		})
+		if s.Failed() != nil {
+			return ErrFailed
+		}
+		folds = s.foldsUpTo(sn.num)
+		trees, w, err = s.buildMetaTrees(sn, folds)
+		return err
+	})
 	defer sn.Release()
-	folds := s.foldsUpTo(sn.num)
-
-	trees, w, err := s.buildMetaTrees(sn, folds)
 	if err != nil {
 		return err // nothing was written; the folds are still there
 	}

@@ -121,6 +121,12 @@ func (s *Store) bury(sn *Snapshot) {
 
 // free gives pages back that no snapshot reaches. Whether a published meta page does is the allocator's business.
 func (s *Store) free(runs []page.Run) {
+	s.chain.Lock()
+	if s.holding {
+		s.held = append(s.held, runs...)
+		runs = nil
+	}
+	s.chain.Unlock()
 	for _, r := range runs {
 		if r.Count == 1 {
 			s.frames.reclaim(r.First)
@@ -129,6 +135,22 @@ func (s *Store) free(runs []page.Run) {
 		}
 		s.alloc.Free(r)
 	}
+}
+
+// holdFree keeps back what becomes free until f is done: a checkpoint that has sealed and takes pages for its trees must not
+// get one that a later batch has made and given up. The allocator is told of the checkpoint's pages before it is told of that
+// batch's, and would think the batch had taken, and freed, a page of the checkpoint.
+func (s *Store) holdFree(f func() error) error {
+	s.chain.Lock()
+	s.holding = true
+	s.chain.Unlock()
+	err := f()
+	s.chain.Lock()
+	held := s.held
+	s.holding, s.held = false, nil
+	s.chain.Unlock()
+	s.free(held)
+	return err
 }
 
 // Page gives a page as heads and trees refer to it. It serves every snapshot and every write.

@@ -45,6 +45,8 @@ type Store struct {
 	chain         env.Mutex
 	unfolded      []fold
 	checkpointLSN LSN
+	holding       bool // free pages go to held
+	held          []page.Run
 
 	failure atomic.Pointer[error]
 	closed  atomic.Bool

@@ -372,6 +372,36 @@ func TestFullDiskFailsCleanly(t *testing.T) {
 	b.sound()
 }
 
+// What was cut off has no storage any more, and what the file could not grow by never had.
+func TestTrimmedPagesNeedStorageAgain(t *testing.T) {
+	b := newBench(t, DefaultGeometry)
+	b.Free(b.take(Request{Runs: []uint32{1000}})[0])
+	if err := b.Trim(); err != nil {
+		t.Fatal(err)
+	}
+	before := b.Stats()
+	if before.File != 8 || before.Free != 0 {
+		t.Fatalf("%+v: not trimmed", before)
+	}
+	b.disk().SetCapacity(b.disk().Used() + 30*Size)
+	for range 3 {
+		if _, err := b.Reserve(Request{Pages: 40}); !errors.Is(err, env.ErrNoSpace) {
+			t.Fatal(err)
+		}
+		if s := b.Stats(); s != before {
+			t.Fatalf("after a ticket that failed %+v, before %+v", s, before)
+		}
+	}
+	b.disk().SetCapacity(0)
+	for _, r := range b.take(Request{Pages: 40}) {
+		b.disk().SetCapacity(b.disk().Used())
+		if _, err := b.f.WriteAt(make([]byte, Size), int64(r.First)*Size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.sound()
+}
+
 func TestReopenKeepsExactlyWhatWasPublished(t *testing.T) {
 	b := newBench(t, DefaultGeometry)
 	kept := b.take(Request{Pages: 100, Runs: []uint32{4, 256, 1000}})

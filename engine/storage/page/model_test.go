@@ -6,8 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/multiforadb/multiforadb/engine/env"
 	"pgregory.net/rapid"
+
+	"github.com/multiforadb/multiforadb/engine/env"
 )
 
 // model is the allocator as sets of pages, without bits, groups or hints.

@@ -21,6 +21,7 @@ const (
 	blockSizeMax = 1 << 20 // of a block in the file; bounds what a reader allocates
 	lsnMax       = LSN(1) << 62
 	segmentMax   = int64(1) << 40
+	epochMax     = epoch(1<<32-1) << 32 // its successors need room
 
 	segmentMagic  = 0x4c57464d // "MFWL"
 	blockMagic    = 0x4257464d // "MFWB"
@@ -35,7 +36,7 @@ const (
 //	└─────┴───────┴─────────┴──────────┴────┴───────┴───────┴──────┴──────────┴───────┴─────────┴────────┘
 //
 // A segment header is valid if and only if crc is the CRC-32C of the 76 bytes that follow it, magic is "MFWL", reserved is 0,
-// id is the number in the file's name, previous is below epoch, size, first and begin are multiples of 4096, size is at
+// id is the number in the file's name, previous is below epoch and that below 2^64-2^32, size, first and begin are multiples of 4096, size is at
 // least two of them, and begin is at most first. A valid header of another version is an error of its own.
 const segmentHeaderSize = 80
 
@@ -99,7 +100,7 @@ func decodeHeader(b []byte, id uint64) (header, error) {
 	switch {
 	case h.id != id:
 		return header{}, fmt.Errorf("holds the header of segment %d: %w", h.id, page.ErrCorrupt)
-	case le.Uint32(b[12:]) != 0 || h.previous >= h.epoch || size > uint64(segmentMax) || size < 2*unit || size%unit != 0 ||
+	case le.Uint32(b[12:]) != 0 || h.previous >= h.epoch || h.epoch >= epochMax || size > uint64(segmentMax) || size < 2*unit || size%unit != 0 ||
 		h.first > lsnMax || h.first%unit != 0 || h.begin > h.first || h.begin%unit != 0:
 		return header{}, fmt.Errorf("impossible segment header: %w", page.ErrCorrupt)
 	}
@@ -218,6 +219,6 @@ func segmentID(name string) (uint64, bool) {
 	if !ok {
 		return 0, false
 	}
-	id, err := strconv.ParseUint(digits, 10, 64)
+	id, err := strconv.ParseUint(digits, 10, 63)
 	return id, err == nil && segmentName(id) == name
 }

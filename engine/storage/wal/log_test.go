@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/multiforadb/multiforadb/engine/env"
@@ -241,6 +242,52 @@ func TestBoundHolds(t *testing.T) {
 			must(t, r.log.Sync())
 		}
 		must(t, r.log.Close())
+	}
+}
+
+// The background makes and releases segments while batches are written.
+func TestPrepareAndReleaseRunBesideAppend(t *testing.T) {
+	r, err := newRig(realEnv(t), tiny)
+	must(t, err)
+	rnd := rand.New(rand.NewPCG(5, 5))
+	var background sync.WaitGroup
+	stop := make(chan bool)
+	background.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if err := r.log.Prepare(3 * tiny.SegmentSize); err != nil {
+					t.Error(err)
+				}
+				if err := r.log.Release(r.log.Durable() &^ (1<<16 - 1)); err != nil {
+					t.Error(err)
+				}
+				r.log.Fits(100)
+				r.log.Size()
+				r.log.Proven()
+				r.log.Stats()
+			}
+		}
+	})
+	for range 100 {
+		must(t, r.append(rnd, rnd.IntN(5000)))
+		must(t, r.sync())
+	}
+	close(stop)
+	background.Wait()
+	end := r.log.End()
+	must(t, r.log.Close())
+	from := r.submitted[95].end
+	l, err := Open(r.env, dir, tiny)
+	must(t, err)
+	got, err := l.Recover(from, from)
+	must(t, err)
+	batches, err := replay(l, from)
+	must(t, err)
+	if got != end || len(batches) != 4 {
+		t.Errorf("the log ends at %d, not %d; %d batches", got, end, len(batches))
 	}
 }
 

@@ -180,12 +180,12 @@ func TestBlockHeaderComesBackAsEncoded(t *testing.T) {
 }
 
 func TestSegmentNames(t *testing.T) {
-	for name, want := range map[string]uint64{"wal-1": 1, "wal-18446744073709551615": math.MaxUint64} {
+	for name, want := range map[string]uint64{"wal-1": 1, "wal-9223372036854775807": math.MaxInt64} {
 		if id, ok := segmentID(name); !ok || id != want || segmentName(id) != name {
 			t.Errorf("%s: %d, %v", name, id, ok)
 		}
 	}
-	for _, name := range []string{"wal-", "wal-01", "wal-new", "wal-1.bak", "wal--1", "wal-18446744073709551616", "data", "xwal-1"} {
+	for _, name := range []string{"wal-", "wal-01", "wal-new", "wal-1.bak", "wal--1", "wal-9223372036854775808", "data", "xwal-1"} {
 		if id, ok := segmentID(name); ok {
 			t.Errorf("%s is segment %d", name, id)
 		}

@@ -1,0 +1,6 @@
+package storage
+
+// The external tests share the flags.
+
+func Seed() uint64 { return *seedFlag }
+func Seeds() int   { return *seedsFlag }
