@@ -21,7 +21,6 @@ type committer struct {
 	durable env.Cond
 	queue   []byte
 	queued  int64 // bytes ever
-	written int64
 	synced  int64
 	leading bool
 	failed  error
@@ -89,7 +88,9 @@ func TestEveryScheduleOfGroupCommit(t *testing.T) {
 	for _, c := range []struct {
 		bug   string
 		right bool
-	}{{"none", true}, {"no sync", false}, {"covers what came later", false}, {"goes on after a failure", false}, {"wakes one", false}} {
+	}{
+		{"none", true}, {"no sync", false}, {"covers what came later", false}, {"goes on after a failure", false}, {"wakes one", false},
+	} {
 		var mu sync.Mutex // for what the judge knows; held across no call of the Env
 		var acked []byte
 		var lost error

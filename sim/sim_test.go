@@ -77,7 +77,7 @@ func busy(w *World) {
 func TestSameSeedSameRun(t *testing.T) {
 	hashes := map[uint64]bool{}
 	for seed := range uint64(200) {
-		opt := Options{Seed: seed, Policy: PolicyOf(seed)}
+		opt := Options{Seed: seed, Policy: PolicyOf(seed), WriteBack: float64(seed%3) / 20}
 		a, b := Run(opt, busy), Run(opt, busy)
 		if a.Err != nil {
 			t.Fatal(a.Err)
@@ -86,7 +86,7 @@ func TestSameSeedSameRun(t *testing.T) {
 			t.Fatalf("seed %d: %x in %d steps, then %x in %d", seed, a.Hash, a.Steps, b.Hash, b.Steps)
 		}
 		hashes[a.Hash] = true
-		c := Run(Options{Schedule: a.Schedule, Seed: seed}, busy)
+		c := Run(Options{Schedule: a.Schedule, Seed: seed, WriteBack: opt.WriteBack}, busy)
 		if c.Hash != a.Hash {
 			t.Fatalf("seed %d: the schedule replays as %x, not %x", seed, c.Hash, a.Hash)
 		}
@@ -181,6 +181,7 @@ func TestWorldsReportWhatIsWrong(t *testing.T) {
 			second(&b, w.Env())
 			a.Lock()
 			b.Lock()
+			w.Yield("nested")
 			b.Unlock()
 			a.Unlock()
 		}
@@ -196,7 +197,8 @@ func TestWorldsReportWhatIsWrong(t *testing.T) {
 		{"deadlock", func(w *World) {
 			a, b := two(w)
 			w.Parallel("task", func() { a.Lock(); w.Yield("y"); b.Lock() }, func() { b.Lock(); w.Yield("y"); a.Lock() })
-		}, []string{"deadlock", "task0#1 waits for beta, holds alpha", "task1#2 waits for alpha, holds beta", "main#0 waits for the group task", "sim_test.go"}},
+		}, []string{"deadlock", "task0#1 waits for beta, holds alpha", "task1#2 waits for alpha, holds beta",
+			"main#0 waits for the group task", "sim_test.go"}},
 		{"livelock", func(w *World) {
 			for {
 				w.Yield("spin")
@@ -206,8 +208,9 @@ func TestWorldsReportWhatIsWrong(t *testing.T) {
 		{"a failed test", func(w *World) { runtime.Goexit() }, []string{"main#0 left by runtime.Goexit"}},
 		{"held at the end", func(w *World) { a, _ := two(w); a.Lock() }, []string{"main#0 ended and holds alpha"}},
 		{"taken twice", func(w *World) { a, _ := two(w); a.Lock(); a.Lock() }, []string{"main#0 takes alpha, which it holds"}},
-		{"unlocked twice", func(w *World) { a, _ := two(w); a.Lock(); a.Unlock(); a.Unlock() }, []string{"unlock of unlocked alpha"}},
-		{"ranks that fall", nested(ranked(env.RankLog, 0), ranked(env.RankGate, 0)), []string{"takes lock (rank 3", "while it holds lock (rank 8"}},
+		{"unlocked twice", func(w *World) { a, _ := two(w); a.Lock(); w.Yield("y"); a.Unlock(); a.Unlock() }, []string{"unlock of unlocked alpha"}},
+		{"ranks that fall", nested(ranked(env.RankLog, 0), ranked(env.RankGate, 0)),
+			[]string{"takes lock (rank 3", "while it holds lock (rank 8"}},
 		{"equal ranks", nested(ranked(env.RankLog, 1), ranked(env.RankLog, 2)), []string{"takes lock(2)"}},
 		{"collections that fall", nested(ranked(env.RankCollection, 2), ranked(env.RankCollection, 1)), []string{"takes lock(1)"}},
 		{"collections that rise", nested(ranked(env.RankCollection, 1), ranked(env.RankCollection, 2)), nil},

@@ -21,7 +21,8 @@
 //
 // The race detector sees what the program's own (simulated) locks synchronise, not the scheduler's hand-off: what tasks
 // share without a lock is reported, though they never ran at once. (Calls of the disk do synchronise.) This is why the
-// functions here that touch shared state are marked norace, and use neither maps, nor append, nor closures.
+// functions here that touch shared state are marked norace, and use neither maps, nor append, nor closures. What a test's own
+// hooks and judges share needs a lock too: a [sync.Mutex] that is held across no call of the Env.
 package sim
 
 import (
@@ -47,6 +48,9 @@ type Options struct {
 	FS   *simfs.FS     // the disk; nil is a new one, of the kind that Disk says
 	Disk simfs.Options // for a new disk
 
+	// WriteBack is how likely, at a step, the kernel writes half of the dirty pages out by itself.
+	WriteBack float64
+
 	// Buggify answers the Env's question of that name; nil is no.
 	Buggify func(name string) bool
 	// Schedule is replayed, as [Explore] prints it, instead of following the policy.
@@ -60,11 +64,11 @@ type Options struct {
 type Result struct {
 	Seed    uint64
 	Steps   int
-	Hash    uint64 // of all steps: who, and where
-	Err     error  // a deadlock, a panic, a rank violated, the budget used up; nil if all is well
-	Stopped bool   // by Stop or StopAt
-	Left    []string
-	FS      *simfs.FS
+	Hash    uint64    // of all steps: who, and where
+	Err     error     // a deadlock, a panic, a rank violated, the budget used up; nil if all is well
+	Stopped bool      // by Stop or StopAt
+	Left    []string  // the tasks that the first one left behind when it returned
+	FS      *simfs.FS // free for use again: crash it, run another world on it; Discard it if anything mapped its files
 	// Schedule is every decision that was made, for a replay.
 	Schedule []int
 }
@@ -87,6 +91,7 @@ type World struct {
 	trace   [48]traced
 	dice    dice // of the policy
 	random  dice // of the program
+	kernel  dice // of the write-back
 	plan    plan
 	path    *path
 
@@ -117,7 +122,8 @@ func run(opt Options, decided *path, main func(w *World)) Result {
 	if opt.Tick == 0 {
 		opt.Tick = time.Microsecond
 	}
-	w := &World{opt: opt, fs: opt.FS, done: make(chan struct{}), dice: dice{opt.Seed}, random: dice{opt.Seed ^ 0xC0FFEE}}
+	w := &World{opt: opt, fs: opt.FS, done: make(chan struct{}), dice: dice{opt.Seed}, random: dice{opt.Seed ^ 0xC0FFEE},
+		kernel: dice{opt.Seed ^ 0xF1005}}
 	if w.fs == nil {
 		w.fs = simfs.New(opt.Disk)
 	}
@@ -137,7 +143,8 @@ func run(opt Options, decided *path, main func(w *World)) Result {
 	w.fs.SetYield(nil, nil)
 	w.over = true
 	if w.err != nil {
-		w.err = fmt.Errorf("sim: seed %d, %v, step %d: %w\nlast steps:\n%s%s", opt.Seed, opt.Policy, w.steps, w.err, w.lastSteps(), w.stacks)
+		w.err = fmt.Errorf("sim: seed %d, %v, step %d: %w\nlast steps:\n%s%s", opt.Seed, opt.Policy, w.steps, w.err,
+			w.lastSteps(), w.stacks)
 	}
 	return Result{Seed: opt.Seed, Steps: w.steps, Hash: w.hash, Err: w.err, Stopped: w.stopped, Left: w.left, FS: w.fs,
 		Schedule: w.path.taken()}
@@ -214,6 +221,9 @@ func (w *World) Go(name string, f func()) {
 //go:norace
 func (w *World) Yield(point string) {
 	t := w.enter(point)
+	if p := w.opt.WriteBack; p > 0 && float64(w.kernel.next()>>11) < p*(1<<53) {
+		w.fs.WriteBack(w.kernel.next(), 0.5)
+	}
 	if w.opt.Decide == nil || w.opt.Decide(point) {
 		w.schedule(t)
 	}

@@ -107,7 +107,9 @@ func (m *machine) try(w []string) (said string, err error) {
 	name := filepath.Join(m.root, arg(1))
 	switch w[0] {
 	case "open":
-		flag := map[string]env.OpenFlag{"": env.OpenExisting, "create": env.OpenCreate, "new": env.OpenExclusive, "read": env.OpenReadOnly}[arg(3)]
+		flag := map[string]env.OpenFlag{
+			"": env.OpenExisting, "create": env.OpenCreate, "new": env.OpenExclusive, "read": env.OpenReadOnly,
+		}[arg(3)]
 		f, err := m.fs.Open(filepath.Join(m.root, arg(2)), flag)
 		if err == nil {
 			m.files[arg(1)] = f

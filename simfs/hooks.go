@@ -130,8 +130,11 @@ const (
 // EIO and ENOSPC are errors for a [Fault].
 var (
 	EIO    error = syscall.EIO
-	ENOSPC       = fmt.Errorf("%w: %w", env.ErrNoSpace, syscall.ENOSPC)
+	ENOSPC       = fullDisk()
 )
+
+// fullDisk is the error that the operating system's file system makes of a full disk.
+func fullDisk() error { return fmt.Errorf("%w: %w", env.ErrNoSpace, syscall.ENOSPC) }
 
 // FailNth makes the n-th call, counting from 1 those of the given kinds (all if none is given) that are made from now on,
 // fail so. All others succeed.

@@ -186,7 +186,7 @@ func TestRealClockAndRand(t *testing.T) {
 	if b := e.Clock.Monotonic(); b < a || e.Clock.Now().IsZero() {
 		t.Error("time goes back")
 	}
-	if e.Rand.Uint64() == e.Rand.Uint64() {
+	if first, second := e.Rand.Uint64(), e.Rand.Uint64(); first == second {
 		t.Error("random numbers repeat")
 	}
 }
