@@ -20,7 +20,7 @@ type command struct {
 
 // commands is the table, by name.
 var commands = []command{
-	{name: "aggregate", write: true, read: true, stable: true},
+	{name: "aggregate", run: aggregate, write: true, read: true, stable: true},
 	{name: "analyze", write: true},
 	{name: "authenticate", stable: true},
 	{name: "buildInfo", aliases: []string{"buildinfo"}, run: buildInfo},

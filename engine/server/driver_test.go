@@ -131,6 +131,24 @@ func TestDriverReadsWhatItWrote(t *testing.T) {
 		if res, err := c.DeleteOne(w.ctx, bson.D{{Key: "a", Value: 7}}); err != nil || res.DeletedCount != 1 {
 			t.Errorf("%v, %v", res, err)
 		}
+		if n, err := c.CountDocuments(w.ctx, bson.D{{Key: "a", Value: 8}}, options.Count().SetSkip(3).SetLimit(40)); n != 40 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		if n, err := c.CountDocuments(w.ctx, bson.D{{Key: "a", Value: 80}}); n != 0 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		stage := func(name string, v any) bson.D { return bson.D{{Key: name, Value: v}} }
+		cur, err := c.Aggregate(w.ctx, mongo.Pipeline{
+			stage("$match", stage("a", 9)), stage("$match", stage("_id", stage("$gt", 400))), stage("$sort", stage("_id", -1)),
+			stage("$skip", 1), stage("$limit", 3), stage("$project", stage("name", 1)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = nil
+		if err := cur.All(w.ctx, &got); err != nil || ids(got) != "489 479 469" || len(got[0]) != 2 {
+			t.Errorf("%v, %v", got, err)
+		}
 		var values []int32
 		if err := c.Distinct(w.ctx, "a", bson.D{}).Decode(&values); err != nil || !slices.Equal(values, []int32{5, 6, 7, 8, 9}) {
 			t.Errorf("%v, %v", values, err)
