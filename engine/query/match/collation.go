@@ -1,9 +1,8 @@
 package match
 
 import (
-	"cmp"
-
 	"bytes"
+	"cmp"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -16,9 +15,9 @@ type Collation interface {
 	Compare(a, b []byte) int
 }
 
-// compareCollated is value.Compare with the strings in a and b, at any depth, compared by c. Names of fields, symbols and code are not
-// text of a language and stay binary.
-func compareCollated(c Collation, a, b bson.RawValue) int {
+// Compare is value.Compare with the strings in a and b, at any depth, compared by c. Names of fields, symbols and code are not
+// text of a language and stay binary. A nil c is value.Compare itself.
+func Compare(c Collation, a, b bson.RawValue) int {
 	if c == nil {
 		return value.Compare(a, b)
 	}
@@ -43,7 +42,7 @@ func compareCollated(c Collation, a, b bson.RawValue) int {
 				return d
 			}
 		}
-		if d := compareCollated(c, va, vb); d != 0 {
+		if d := Compare(c, va, vb); d != 0 {
 			return d
 		}
 	}

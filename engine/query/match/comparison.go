@@ -64,7 +64,7 @@ func (n *Comparison) test(v bson.RawValue) bool {
 		}
 		d = bytes.Compare(text, o.text)
 	default:
-		d = compareCollated(o.coll, v, o.v)
+		d = Compare(o.coll, v, o.v)
 	}
 	switch n.Op {
 	case Lt:

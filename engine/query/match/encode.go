@@ -132,7 +132,7 @@ func (n *Type) appendTo(dst []byte) []byte {
 }
 
 func (n *Mod) appendTo(dst []byte) []byte {
-	return appendClause(dst, n.path, n.Path, "$mod", array([]bson.RawValue{value.Int64(n.Divisor), value.Int64(n.Remainder)}))
+	return appendClause(dst, n.path, n.Path, "$mod", array([]bson.RawValue{integer(n.Divisor), integer(n.Remainder)}))
 }
 
 func (n *Regex) appendTo(dst []byte) []byte {
@@ -149,8 +149,16 @@ func (n *Regex) appendTo(dst []byte) []byte {
 	return appendNamed(dst, bson.TypeEmbeddedDocument, n.Path, inner)
 }
 
+// integer is an int32 if i fits one.
+func integer(i int64) bson.RawValue {
+	if i == int64(int32(i)) {
+		return value.Int32(int32(i))
+	}
+	return value.Int64(i)
+}
+
 func (n *Size) appendTo(dst []byte) []byte {
-	return appendClause(dst, n.path, n.Path, "$size", value.Int64(n.N))
+	return appendClause(dst, n.path, n.Path, "$size", integer(n.N))
 }
 
 func (n *Bits) appendTo(dst []byte) []byte {

@@ -23,13 +23,6 @@ func (f *Filter) MatchIndex(doc bson.Raw) (ok bool, index int, err error) {
 	return ok, e.index, e.err
 }
 
-// MatchValue says whether one value passes f, a filter from ParseValue.
-func (f *Filter) MatchValue(v bson.RawValue) (bool, error) {
-	e := eval{index: -1}
-	ok := e.test(f.root, v)
-	return ok && e.err == nil, e.err
-}
-
 // eval is the evaluation of one filter on one document. It never leaves the stack: nodes are told apart by type switches and
 // not by methods of an interface, so the compiler sees where e goes, and a match allocates nothing.
 //
@@ -42,6 +35,7 @@ type eval struct {
 	seen   uint                   // bit i: names[i] was found
 	found  [slotMax]bson.RawValue // what was found
 	index  int                    // see MatchIndex
+	single bool                   // look every path up by itself
 	forks  int                    // see fork
 	been   map[place]struct{}
 	err    error // ends the evaluation; no result counts after it
@@ -145,6 +139,8 @@ func (e *eval) test(n Node, v bson.RawValue) bool {
 		return !e.test(n.Node, v)
 	case *Always:
 		return n.Value
+	case *collector:
+		return n.test(v)
 	}
 	panic("match: a node that does not test a value")
 }
@@ -164,38 +160,10 @@ func (e *eval) reach(p *path, n Node) bool {
 		return false
 	}
 	e.forks, e.been = 0, nil
-	if p.slot < 0 {
+	if p.slot < 0 || e.single {
 		return e.walk(e.doc, p, 0, n)
 	}
 	return e.step(e.root(p.slot), p, 1, n)
-}
-
-// root is the document's field in a slot.
-func (e *eval) root(slot int) bson.RawValue {
-	if e.seen>>slot&1 != 0 {
-		return e.found[slot]
-	}
-	doc := e.doc
-	if !sound(doc) {
-		return value.Missing
-	}
-	for e.pos < len(doc)-1 {
-		pos := e.pos
-		name, end := element(doc, pos)
-		if end == 0 {
-			e.pos = len(doc)
-			break
-		}
-		e.pos = end
-		if i := e.fields.slot(doc, pos, name); i >= 0 && e.seen>>i&1 == 0 {
-			e.seen |= 1 << i
-			e.found[i] = valueAt(doc, pos, name, end)
-			if i == slot {
-				return e.found[i]
-			}
-		}
-	}
-	return value.Missing
 }
 
 // walk tests n on the values that the parts of p from i on reach in doc.

@@ -63,6 +63,61 @@ func (f *Filter) All() bool {
 	return ok && a.Value
 }
 
+// Reads are the paths whose values decide whether a document passes; all says that it takes more than these: $expr, $jsonSchema. A
+// plan whose index has them all can test a filter without the document.
+func (f *Filter) Reads() (paths []string, all bool) { return reads(nil, f.root) }
+
+func reads(paths []string, nodes ...Node) (_ []string, all bool) {
+	for _, n := range nodes {
+		more := false
+		switch n := n.(type) {
+		case *And:
+			paths, more = reads(paths, n.Nodes...)
+		case *Or:
+			paths, more = reads(paths, n.Nodes...)
+		case *Nor:
+			paths, more = reads(paths, n.Nodes...)
+		case *Not:
+			paths, more = reads(paths, n.Node)
+		case *Expr, *Schema:
+			more = true
+		default:
+			if path, ok := PathOf(n); ok && !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+		all = all || more
+	}
+	return paths, all
+}
+
+// PathOf is the path that a test of a path is about.
+func PathOf(n Node) (path string, ok bool) {
+	switch n := n.(type) {
+	case *Comparison:
+		return n.Path, true
+	case *In:
+		return n.Path, true
+	case *Exists:
+		return n.Path, true
+	case *Type:
+		return n.Path, true
+	case *Mod:
+		return n.Path, true
+	case *Regex:
+		return n.Path, true
+	case *Size:
+		return n.Path, true
+	case *Bits:
+		return n.Path, true
+	case *ElemMatchObject:
+		return n.Path, true
+	case *ElemMatchValue:
+		return n.Path, true
+	}
+	return "", false
+}
+
 // Raw is the filter in its normal form, as explain shows it.
 func (f *Filter) Raw() bson.Raw {
 	return document(func(dst []byte) []byte { return f.root.appendTo(dst) })

@@ -52,7 +52,7 @@ type set struct {
 
 // newSet puts values in order, without duplicates.
 func newSet(values *[]bson.RawValue, coll Collation) set {
-	compare := func(a, b bson.RawValue) int { return compareCollated(coll, a, b) }
+	compare := func(a, b bson.RawValue) int { return Compare(coll, a, b) }
 	slices.SortStableFunc(*values, compare)
 	*values = slices.CompactFunc(*values, func(a, b bson.RawValue) bool { return compare(a, b) == 0 })
 	s := set{values: *values, coll: coll}
@@ -74,7 +74,7 @@ func (s *set) has(v bson.RawValue) bool {
 	lo, hi := 0, len(s.values)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		switch d := compareCollated(s.coll, s.values[mid], v); {
+		switch d := Compare(s.coll, s.values[mid], v); {
 		case d == 0:
 			return true
 		case d < 0:

@@ -39,9 +39,10 @@ func element(doc []byte, pos int) (name, end int) {
 	if size <= 0 {
 		if size == prefixed && rest >= 5 {
 			size = int(int32(binary.LittleEndian.Uint32(doc[name+1:])))
-			if t := bson.Type(doc[pos]); t == bson.TypeString {
-				size += 4
+			if size < 1 {
+				return 0, 0
 			}
+			size += int(beside[doc[pos]])
 			if size < 5 {
 				return 0, 0
 			}
@@ -95,6 +96,72 @@ func (f *fields) slot(doc []byte, pos, end int) int {
 	return -1
 }
 
+// root is the document's field in a slot.
+func (e *eval) root(slot int) bson.RawValue {
+	if e.seen>>slot&1 != 0 {
+		return e.found[slot]
+	}
+	doc, f, pos := e.doc, e.fields, e.pos
+	heads := f.heads[:len(f.names)&(2*slotMax-1)]
+	if pos == 4 && !sound(doc) {
+		return value.Missing
+	}
+	last := len(doc) - 1
+	for pos < last {
+		var head uint64
+		start, end := 0, 0
+		if pos+12 <= last {
+			// Nearly all elements pass here: a name of up to 7 bytes, a common type.
+			x := binary.LittleEndian.Uint64(doc[pos+1:])
+			if z := zeros(x); z != 0 {
+				n := bits.TrailingZeros64(z) &^ 7 // bits of the name
+				start = pos + n>>3 + 2
+				head = x & (1<<n - 1)
+				t := doc[pos]
+				if size := int(fixed[t]); size > 0 {
+					end = start + size
+				} else if size == prefixed && start+4 <= last {
+					if size = int(int32(binary.LittleEndian.Uint32(doc[start:]))); size > 0 {
+						end = start + size + int(beside[t])
+					}
+				}
+			}
+		}
+		i := -1
+		if end != 0 {
+			if end > last {
+				pos = last
+				break
+			}
+			for k, h := range heads {
+				if h == head {
+					i = k
+					break
+				}
+			}
+		} else {
+			name := 0
+			if name, end = element(doc, pos); end == 0 {
+				pos = last
+				break
+			}
+			start = name + 1
+			i = f.slot(doc, pos, name)
+		}
+		if i >= 0 && e.seen>>i&1 == 0 {
+			e.seen |= 1 << i
+			e.found[i] = bson.RawValue{Type: bson.Type(doc[pos]), Value: doc[start:end:end]}
+			if i == slot {
+				e.pos = end
+				return e.found[i]
+			}
+		}
+		pos = end
+	}
+	e.pos = pos
+	return value.Missing
+}
+
 // prefixed marks the types whose length stands before them; 0 marks those that value.Size sees to.
 const prefixed = -1
 
@@ -103,6 +170,9 @@ var fixed = [256]int8{
 	bson.TypeObjectID: 12, bson.TypeDecimal128: 16,
 	bson.TypeString: prefixed, bson.TypeEmbeddedDocument: prefixed, bson.TypeArray: prefixed,
 }
+
+// beside is what a length does not count, by type.
+var beside = [256]int8{bson.TypeString: 4}
 
 // zeros has the highest bit of a byte set for the first byte of x that is 0, and maybe for some behind it.
 func zeros(x uint64) uint64 {

@@ -26,7 +26,7 @@ var rewrite = flag.Bool("rewrite", false, "write the answers into the scripts in
 //	yes at 1
 //
 // has a document a line before the bar and an answer a line behind it; an error answers all at once. "parse" instead of
-// "match" has no documents, and answers with the filter's normal form.
+// "match" has no documents, and "explain" says why a document does not pass; "parse"  answers with the filter's normal form.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -77,6 +77,14 @@ func answer(t *testing.T, question string) string {
 	var answers []string
 	for _, l := range lines[1:] {
 		ok, index, err := f.MatchIndex(value.MustParseDocument(l))
+		if command == "explain" {
+			d, err := f.Explain(value.MustParseDocument(l))
+			if err != nil {
+				t.Error(err)
+			}
+			answers = append(answers, text(marshal(t, d)))
+			continue
+		}
 		switch {
 		case err != nil:
 			answers = append(answers, "error "+err.Error())
