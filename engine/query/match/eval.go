@@ -31,12 +31,12 @@ func (f *Filter) MatchIndex(doc bson.Raw) (ok bool, index int, err error) {
 type eval struct {
 	doc    []byte
 	fields *fields
-	pos    int                    // where the pass has come to
-	seen   uint                   // bit i: names[i] was found
-	found  [slotMax]bson.RawValue // what was found
-	index  int                    // see MatchIndex
-	single bool                   // look every path up by itself
-	forks  int                    // see fork
+	pos    int             // where the pass has come to
+	seen   uint            // bit i: names[i] was found
+	found  [slotMax]extent // what was found
+	index  int             // see MatchIndex
+	single bool            // look every path up by itself
+	forks  int             // see fork
 	been   map[place]struct{}
 	err    error // ends the evaluation; no result counts after it
 }

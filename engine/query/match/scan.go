@@ -96,10 +96,20 @@ func (f *fields) slot(doc []byte, pos, end int) int {
 	return -1
 }
 
+// extent is where a value lies in a document. It is smaller than the value, since a match clears as many as there are slots.
+type extent struct {
+	typ        bson.Type
+	start, end uint32
+}
+
+func (x extent) value(doc []byte) bson.RawValue {
+	return bson.RawValue{Type: x.typ, Value: doc[x.start:x.end:x.end]}
+}
+
 // root is the document's field in a slot.
 func (e *eval) root(slot int) bson.RawValue {
 	if e.seen>>slot&1 != 0 {
-		return e.found[slot]
+		return e.found[slot].value(e.doc)
 	}
 	doc, f, pos := e.doc, e.fields, e.pos
 	heads := f.heads[:len(f.names)&(2*slotMax-1)]
@@ -150,10 +160,10 @@ func (e *eval) root(slot int) bson.RawValue {
 		}
 		if i >= 0 && e.seen>>i&1 == 0 {
 			e.seen |= 1 << i
-			e.found[i] = bson.RawValue{Type: bson.Type(doc[pos]), Value: doc[start:end:end]}
+			e.found[i] = extent{bson.Type(doc[pos]), uint32(start), uint32(end)}
 			if i == slot {
 				e.pos = end
-				return e.found[i]
+				return e.found[i].value(doc)
 			}
 		}
 		pos = end
