@@ -85,7 +85,7 @@ func (x *explainer) clauses(nodes []Node, passing bool) bson.A {
 		if x.passes(n) != passing {
 			continue
 		}
-		details := bson.D{}
+		var details bson.D
 		if passing {
 			details = x.passed(n)
 		} else {

@@ -190,7 +190,7 @@ func naiveValueOp(op bson.E, ops bson.D, v any) bool {
 		}
 		return false
 	case "$bitsAllSet", "$bitsAnyClear":
-		bit := func(p int) bool { return false }
+		var bit func(p int) bool
 		if b, ok := v.(bson.Binary); ok {
 			bit = func(p int) bool { return p/8 < len(b.Data) && b.Data[p/8]>>(p%8)&1 == 1 }
 		} else if r := naiveNumber(v); r != nil && r.IsInt() && r.Num().IsInt64() {

@@ -75,7 +75,7 @@ type arrayRules struct {
 
 // deferred are keywords that only mean something together with a later one.
 type deferred struct {
-	exclusiveMinimum, exclusiveMaximum, additionalItems bson.RawValue
+	exclusiveMinimum, exclusiveMaximum bson.RawValue
 }
 
 // never is the schema that nothing fulfils: additionalProperties: false.
