@@ -24,9 +24,12 @@ import (
 //	ErrCorrupt       1 InternalError, with the place
 //	ErrClosed    11600 InterruptedAtShutdown
 func clientError(err error) error {
+	if err == nil {
+		return nil
+	}
 	var coded *mongoerr.Error
 	switch {
-	case err == nil || errors.As(err, &coded):
+	case errors.As(err, &coded):
 		return err
 	case errors.Is(err, storage.ErrDiskFull):
 		return mongoerr.OutOfDiskSpace.Errorf("%w", err)

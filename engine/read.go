@@ -40,10 +40,12 @@ func (db *DB) parse(f *Find) (query.Query, error) {
 	if q.Filter, err = match.Parse(f.Filter, match.Options{}); err != nil {
 		return q, err
 	}
-	if q.Sort, err = sortkey.Parse(f.Sort, sortkey.Options{}); err != nil {
-		return q, err
+	if len(f.Sort) > 0 {
+		if q.Sort, err = sortkey.Parse(f.Sort, sortkey.Options{}); err != nil {
+			return q, err
+		}
 	}
-	if value.Count(f.Projection) > 0 {
+	if len(f.Projection) > 0 {
 		q.Project, err = project.Parse(f.Projection, project.Options{Query: q.Filter})
 	}
 	return q, err
@@ -52,38 +54,26 @@ func (db *DB) parse(f *Find) (query.Query, error) {
 // Cursor is a query under way. Between batches it holds a position and no snapshot, so it keeps nothing from being reused
 // and needs no closing. It belongs to one goroutine at a time.
 type Cursor struct {
-	db   *DB
-	ns   Namespace
-	id   storage.CollID
-	uuid catalog.UUID
-	run  *query.Run // nil: there is no such collection, or the end was reached
-	show bool       // $recordId
-	buf  []byte
+	db    *DB
+	ns    Namespace
+	query query.Query
+	id    storage.CollID
+	uuid  catalog.UUID
+	run   *query.Run // nil before the first batch
+	ended bool
+	show  bool // $recordId
+	buf   []byte
 }
 
-// Find plans the query and answers with a cursor before its first document. A collection that does not exist is an empty
-// one.
+// Find parses the query and answers with a cursor before its first document. It is planned with the first batch, which says
+// what a plan may find wrong. A collection that does not exist is an empty one.
 func (db *DB) Find(ctx context.Context, ns Namespace, f Find) (*Cursor, error) {
 	if err := ns.Check(); err != nil {
 		return nil, err
 	}
-	q, err := db.parse(&f)
-	if err != nil {
-		return nil, err
-	}
 	c := &Cursor{db: db, ns: ns, show: f.ShowRecordID}
-	err = db.read(func(sn *storage.Snapshot) error {
-		col, sc, err := db.collection(sn, ns)
-		if err != nil || col == nil {
-			return err
-		}
-		p, err := query.New(q, col.plan, source{sc}.estimate)
-		if err != nil {
-			return err
-		}
-		c.id, c.uuid, c.run = col.id, col.def.UUID, p.Start()
-		return nil
-	})
+	var err error
+	c.query, err = db.parse(&f)
 	return c, err
 }
 
@@ -94,20 +84,13 @@ func (db *DB) Find(ctx context.Context, ns Namespace, f Find) (*Cursor, error) {
 // more is false once the last document was emitted. It may be true though no document is left: the next batch is then
 // empty, as MongoDB's is.
 func (c *Cursor) Batch(ctx context.Context, docs int, emit func(doc bson.Raw) bool) (more bool, err error) {
-	if c.run == nil {
+	if c.ended {
 		return false, nil
 	}
 	err = c.db.read(func(sn *storage.Snapshot) error {
-		sc := sn.Collection(c.id)
-		if sc == nil {
-			return c.dropped()
-		}
-		col, err := c.db.open(sc)
-		if err != nil {
+		sc, err := c.collection(sn)
+		if err != nil || sc == nil {
 			return err
-		}
-		if col.def.UUID != c.uuid {
-			return c.dropped()
 		}
 		r := c.run
 		r.Attach(source{sc}, c.db.tick(ctx))
@@ -130,9 +113,35 @@ func (c *Cursor) Batch(ctx context.Context, docs int, emit func(doc bson.Raw) bo
 		return nil
 	})
 	if !more {
-		c.run = nil
+		c.ended, c.run = true, nil
 	}
 	return more, err
+}
+
+// collection finds what the cursor reads, in a new snapshot, and plans the query if this is the first. It is nil if there was
+// no such collection then.
+func (c *Cursor) collection(sn *storage.Snapshot) (*storage.Collection, error) {
+	if c.run == nil {
+		col, sc, err := c.db.collection(sn, c.ns)
+		if err != nil || col == nil {
+			return nil, err
+		}
+		p, err := query.New(c.query, col.plan, source{sc}.estimate)
+		if err != nil {
+			return nil, err
+		}
+		c.id, c.uuid, c.run = col.id, col.def.UUID, p.Start()
+		return sc, nil
+	}
+	sc := sn.Collection(c.id)
+	if sc == nil {
+		return nil, c.dropped()
+	}
+	col, err := c.db.open(sc)
+	if err == nil && col.def.UUID != c.uuid {
+		err = c.dropped()
+	}
+	return sc, err
 }
 
 func (c *Cursor) dropped() error {

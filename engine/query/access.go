@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/multiforadb/multiforadb/engine/key"
@@ -58,7 +59,9 @@ func (a *access) next() (id uint64, doc []byte, ok bool, err error) {
 	switch a.kind {
 	case scanRecords:
 		id, doc, ok, err = a.nextRecord()
-	case scanID, scanIndex:
+	case scanID:
+		id, ok, err = a.lookUp()
+	case scanIndex:
 		id, ok, err = a.nextEntry()
 	case scanUnion:
 		id, ok, err = a.nextOfUnion()
@@ -92,6 +95,21 @@ func (a *access) nextRecord() (uint64, []byte, bool, error) {
 	return a.last, doc, true, a.count(1 + len(doc)>>12)
 }
 
+// lookUp finds the one record with an _id.
+func (a *access) lookUp() (uint64, bool, error) {
+	it, ok := a.src.Entries(a.index.Tree)
+	if !ok {
+		return 0, false, fmt.Errorf("index %s: its tree is not there", a.index.Name)
+	}
+	a.ended = true
+	if !it.Seek(a.id) {
+		return 0, false, it.Err()
+	}
+	k, id, ok := key.CutRecordID(it.Key())
+	a.keys++
+	return id, ok && bytes.Equal(k, a.id), it.Err()
+}
+
 func (a *access) nextEntry() (uint64, bool, error) {
 	more, err := a.step()
 	for more && err == nil {
@@ -106,9 +124,6 @@ func (a *access) nextEntry() (uint64, bool, error) {
 		switch v {
 		case inside:
 			a.place = append(a.place[:0], k...)
-			if a.kind == scanID {
-				a.ended = true
-			}
 			_, id, ok := key.CutRecordID(k)
 			if !ok {
 				return 0, false, fmt.Errorf("index %s: an entry of %d bytes is too short", a.index.Name, len(k))

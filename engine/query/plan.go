@@ -77,6 +77,7 @@ type scan struct {
 	sets    []set // of the fields, for explain
 	reverse bool
 	parts   []scan // of a union
+	id      []byte // of scanID: the key
 
 	points int     // leading fields that are held to single values
 	cost   float64 // an estimate of entries
@@ -94,6 +95,12 @@ func New(q Query, indexes []*Index, estimate Estimate) (*Plan, error) {
 		p.sorted = true
 		return p, nil
 	}
+	if q.Hint.Type == 0 {
+		if s, ok := idScan(root, indexes); ok {
+			p.scan, p.sorted = s, true
+			return p, nil
+		}
+	}
 	pl := planner{q: &p.Query, nodes: conjunction(root), estimate: estimate, memo: map[string][]limit{}}
 	if q.Sort != nil && q.Sort.Natural() != 0 {
 		if q.Hint.Type != 0 {
@@ -104,10 +111,6 @@ func New(q Query, indexes []*Index, estimate Estimate) (*Plan, error) {
 	}
 	if q.Hint.Type != 0 {
 		return p, pl.hinted(p, indexes)
-	}
-	if s, ok := idScan(root, indexes); ok {
-		p.scan, p.sorted = s, true
-		return p, nil
 	}
 	pl.choose(p, indexes)
 	return p, nil
@@ -128,8 +131,7 @@ func idScan(root match.Node, indexes []*Index) (scan, bool) {
 	}
 	for _, x := range indexes {
 		if x.isID() {
-			s := []set{{key.Point(c.Value)}}
-			return scan{kind: scanID, index: x, sets: s, bounds: boundsOf(x, s)}, true
+			return scan{kind: scanID, index: x, id: key.Append(nil, c.Value)}, true
 		}
 	}
 	return scan{}, false
