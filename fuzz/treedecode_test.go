@@ -9,8 +9,8 @@ import (
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 )
 
-// FuzzTreeDecode damages the pages of a small tree, or makes them up, and uses the tree in every way. Each use ends, with what it is for or
-// with an error that wraps ErrCorrupt; none panics.
+// FuzzTreeDecode damages the pages of a small tree, and uses the tree in every way. Each use ends, with what it is for or with
+// an error that wraps ErrCorrupt; none panics.
 //
 // The input is: the shape of the tree, then patches of (page, offset in it, byte), six bytes each.
 func FuzzTreeDecode(f *testing.F) {

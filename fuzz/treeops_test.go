@@ -32,7 +32,8 @@ func treeSeeds() [][]byte {
 		for kind := range byte(8) {
 			seeds = append(seeds,
 				[]byte{fan, stepRun, kind, 30, 200, 1, stepSnapshot, stepRun, kind, 90, 50, 4, stepRange, kind, 10, kind, 60, stepLook},
-				[]byte{fan, stepPut, kind, 1, 5, stepPut, kind, 2, 11, stepCommit, stepDelete, kind, 1, stepRollback, stepPut, kind, 2, 1, stepSeek, kind, 2, 9},
+				[]byte{fan, stepPut, kind, 1, 5, stepPut, kind, 2, 11, stepCommit, stepDelete, kind, 1, stepRollback,
+					stepPut, kind, 2, 1, stepSeek, kind, 2, 9},
 				[]byte{fan, stepRun, kind, 7, 60, 2, stepDrop, 3, stepRebuild, stepEstimate, kind, 1, kind, 200, stepPut, kind, 8, 17})
 		}
 	}

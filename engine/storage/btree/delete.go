@@ -11,8 +11,8 @@ const (
 	mergeMax = page.Size * 9 / 10 // what a merged page may hold, so that the next insertions do not split it again
 )
 
-// Delete removes key, and reports whether it was there; if not, nothing was changed. After an error the write must be dropped: h and the
-// pages may be in any state.
+// Delete removes key, and reports whether it was there; if not, nothing was changed. After an error the write must be
+// dropped: h and the pages may be in any state.
 func (c Config) Delete(e page.Editor, h *Head, key []byte) (found bool, err error) {
 	if h.Root == 0 {
 		return false, nil

@@ -2,10 +2,10 @@ package btree
 
 import "github.com/multiforadb/multiforadb/engine/storage/page"
 
-// DropStep retires about maxPages pages of a tree from its right side: the last entry's overflow pages may make it more, and the pages
-// from the root to the cut are copied. What is left is a valid, smaller tree whose number of entries is no longer known, since
-// leaves are read only if there are overflow pages. It is done when nothing is left; h is then the zero Head. After an error the
-// write must be dropped.
+// DropStep retires about maxPages pages of a tree from its right side: the last entry's overflow pages may make it more,
+// and the pages from the root to the cut are copied. What is left is a valid, smaller tree, to be read or dropped further
+// but no longer edited: the number of its entries is unknown, since leaves are read only if there are overflow pages. It is done when
+// nothing is left; h is then the zero Head. After an error the write must be dropped.
 func DropStep(e page.Editor, h *Head, maxPages int) (done bool, err error) {
 	if h.Root != 0 {
 		if h.Height == 0 || h.Height > heightMax {

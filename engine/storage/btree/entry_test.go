@@ -11,7 +11,8 @@ import (
 
 // Keys and values of every size around the limits of the format come back, and go.
 func TestSizesAroundTheLimits(t *testing.T) {
-	sizes := []int{0, 1, 63, 64, 127, 128, 254, 255, 256, 257, 723, 724, 725, 971, 972, 973, 979, 980, 981, 4059, 4060, 4061, 8120, 8121, 70000}
+	sizes := []int{0, 1, 63, 64, 127, 128, 254, 255, 256, 257, 723, 724, 725, 971, 972, 973, 979, 980, 981,
+		4059, 4060, 4061, 8120, 8121, 70000}
 	b := newBench(t, 0)
 	var want model
 	for _, k := range sizes {
@@ -82,7 +83,8 @@ func TestPutOfOwnValue(t *testing.T) {
 func TestIterMoves(t *testing.T) {
 	for _, entries := range []int{0, 4} {
 		b := newBench(t, entries)
-		if it := b.tree().Iter(); it.Seek(nil) || it.SeekLast() || it.SeekBefore([]byte("x")) || it.Next() || it.Prev() || it.Key() != nil || it.Err() != nil {
+		it := b.tree().Iter()
+		if it.Seek(nil) || it.SeekLast() || it.SeekBefore([]byte("x")) || it.Next() || it.Prev() || it.Key() != nil || it.Err() != nil {
 			t.Fatal("an Iter found something in an empty tree")
 		}
 		const n = 1000
@@ -90,7 +92,7 @@ func TestIterMoves(t *testing.T) {
 		for i := range n {
 			b.put(key(i*2), key(i))
 		}
-		it := b.tree().Iter()
+		it = b.tree().Iter()
 		for i := range 2 * n {
 			// Every even number is a key; i rounded up is the first that is not less.
 			at, before := (i+1)/2*2, (i-1)/2*2

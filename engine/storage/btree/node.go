@@ -60,7 +60,8 @@ func sound(b []byte, ref page.Ref, level int) (*node, error) {
 	case page.TypeOf(b) != t || int(page.LevelOf(b)) != level:
 		return nil, corrupt(ref.ID(), fmt.Sprintf("has type %d and level %d where the tree has level %d", b[4], b[5], level))
 	case n.base()+slotSize*count > heap || heap+n.used()+prefix > page.Size || prefix > keyInline || count == 0 && level == 0:
-		return nil, corrupt(ref.ID(), fmt.Sprintf("impossible header: %d cells from %d, of %d bytes, prefix %d", count, heap, n.used(), prefix))
+		return nil, corrupt(ref.ID(), fmt.Sprintf("impossible header: %d cells from %d on, of %d bytes, prefix %d",
+			count, heap, n.used(), prefix))
 	}
 	return n, nil
 }

@@ -272,8 +272,8 @@ func (ed *edit) split(level, pos int, it *item) (up item, err error) {
 	return up, nil
 }
 
-// rise makes the child of the item at the cut the first of the branch right, whose reference is ref, and gives the item that goes up
-// in its place. Its bytes are its own.
+// rise makes the child of the item at the cut the first of the branch right, whose reference is ref, and gives the item
+// that goes up in its place. Its bytes are its own.
 func (s *seq) rise(right *node, cut int, ref page.Ref) (up item, err error) {
 	mid, err := s.at(cut)
 	if err != nil {

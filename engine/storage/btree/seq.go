@@ -76,8 +76,9 @@ func (s *seq) prefix(a, b int) (int, error) {
 		skip = len(first.prefix)
 	}
 	var x, y [entryMax]byte
-	p := skip + commonPrefix(append(append(x[:0], first.prefix[skip:]...), first.suffix...), append(append(y[:0], last.prefix[skip:]...), last.suffix...))
-	return min(p, keyInline), nil
+	keyA := append(append(x[:0], first.prefix[skip:]...), first.suffix...)
+	keyB := append(append(y[:0], last.prefix[skip:]...), last.suffix...)
+	return min(skip+commonPrefix(keyA, keyB), keyInline), nil
 }
 
 func commonPrefix(a, b []byte) int {
@@ -164,9 +165,9 @@ func errUnordered(s *seq) error {
 }
 
 // cut chooses where to divide the items between two pages: the left gets those before the cut, the right the rest; in
-// branches the item at the cut goes up between them. The first of the wishes is taken with which both halves fit. If there is none, bytes are
-// balanced, and then the cut is shifted until both halves fit. A half only grows as the cut moves away from it (a shorter
-// prefix never makes a page smaller), so this is a binary search.
+// branches the item at the cut goes up between them. The first of the wishes is taken with which both halves fit. If there
+// is none, bytes are balanced, and then the cut is shifted until both halves fit. A half only grows as the cut moves away from
+// it (a shorter prefix never makes a page smaller), so this is a binary search.
 func (s *seq) cut(base, entries int, wishes [2]int) (int, error) {
 	up := 0
 	if base == branchBase {

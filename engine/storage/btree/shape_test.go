@@ -36,39 +36,41 @@ func (b *bench) leafFill() float64 {
 
 // Loads in each order leave leaves as full as they can be.
 func TestFillByOrderOfInsertion(t *testing.T) {
-	number := func(i int) []byte { return binary.BigEndian.AppendUint64([]byte("key"), uint64(i)) }
+	number := func(i int64) []byte { return binary.BigEndian.AppendUint64([]byte("key"), uint64(i)) }
 	const n = 30000
 	for _, c := range []struct {
 		name string
-		key  func(r *rand.Rand, i int) []byte
+		key  func(r *rand.Rand, i int64) []byte
 		min  float64
 	}{
-		{"ascending", func(_ *rand.Rand, i int) []byte { return number(i) }, 0.985},
-		{"descending", func(_ *rand.Rand, i int) []byte { return number(n - i) }, 0.985},
-		{"ascending with disorder", func(r *rand.Rand, i int) []byte { return number(i*16 + r.IntN(16*8)) }, 0.93},
-		{"ascending in the middle", func(_ *rand.Rand, i int) []byte {
+		{"ascending", func(_ *rand.Rand, i int64) []byte { return number(i) }, 0.985},
+		{"descending", func(_ *rand.Rand, i int64) []byte { return number(n - i) }, 0.985},
+		{"ascending with disorder", func(r *rand.Rand, i int64) []byte { return number(i*16 + r.Int64N(16*8)) }, 0.93},
+		{"ascending in the middle", func(_ *rand.Rand, i int64) []byte {
 			if i < 1000 {
 				return number(i % 2 * (1 << 40) * i)
 			}
 			return number(1<<30 + i)
 		}, 0.95},
-		{"descending in the middle", func(_ *rand.Rand, i int) []byte {
+		{"descending in the middle", func(_ *rand.Rand, i int64) []byte {
 			if i < 1000 {
 				return number(i % 2 * (1 << 40) * i)
 			}
 			return number(1<<30 - i)
 		}, 0.95},
-		{"ascending in 10 groups by turns", func(_ *rand.Rand, i int) []byte { return fmt.Appendf(nil, "group-%02d/%s", i%10, number(i)) }, 0.82},
-		{"ascending in 10 groups by bursts", func(_ *rand.Rand, i int) []byte {
+		{"ascending in 10 groups by turns", func(_ *rand.Rand, i int64) []byte {
+			return fmt.Appendf(nil, "group-%02d/%s", i%10, number(i))
+		}, 0.82},
+		{"ascending in 10 groups by bursts", func(_ *rand.Rand, i int64) []byte {
 			return fmt.Appendf(nil, "group-%02d/%s", i/20%10, number(i))
 		}, 0.83},
-		{"random", func(r *rand.Rand, _ int) []byte { return number(int(r.Uint64())) }, 0.66},
+		{"random", func(r *rand.Rand, _ int64) []byte { return number(r.Int64()) }, 0.66},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, 0)
 			r := rand.New(rand.NewPCG(1, 2))
 			for i := range n {
-				b.put(c.key(r, i), []byte("val"))
+				b.put(c.key(r, int64(i)), []byte("val"))
 			}
 			b.audit()
 			fill := b.leafFill()
@@ -287,8 +289,8 @@ func TestEstimateRange(t *testing.T) {
 			lo, hi   []byte
 			min, max uint64
 		}{
-			{nil, nil, n, n}, {key(100), nil, n * 8 / 10, n}, {nil, key(n / 2), n * 4 / 10, n * 6 / 10}, {key(5), key(5), 0, 0}, {key(500), key(5), 0, 0},
-			{key(5), key(6), 1, 1}, {key(n), nil, 0, 0}, {nil, []byte{}, 0, 0},
+			{nil, nil, n, n}, {key(100), nil, n * 8 / 10, n}, {nil, key(n / 2), n * 4 / 10, n * 6 / 10},
+			{key(5), key(5), 0, 0}, {key(500), key(5), 0, 0}, {key(5), key(6), 1, 1}, {key(n), nil, 0, 0}, {nil, []byte{}, 0, 0},
 		} {
 			if got, err := b.tree().EstimateRange(c.lo, c.hi); err != nil || got < c.min || got > c.max {
 				t.Errorf("%s: from %q to %q: %d, %v", order, c.lo, c.hi, got, err)

@@ -140,6 +140,10 @@ var keyMakers = map[string]func(r *rand.Rand) []byte{
 	"large with the difference at the end": func(r *rand.Rand) []byte {
 		return fmt.Appendf(bytes.Repeat([]byte{'x'}, []int{240, 256, 300, 960, 972, 980, 3000, 9000}[r.IntN(8)]), "%03d", r.IntN(300))
 	},
+	"separators of all lengths": func(r *rand.Rand) []byte {
+		group := r.IntN(40)
+		return fmt.Appendf(nil, "%02d%s%02d", group, bytes.Repeat([]byte{'s'}, []int{0, 950, 960, 300, 968}[group%5]), r.IntN(50))
+	},
 	"any size": func(r *rand.Rand) []byte {
 		key := make([]byte, r.IntN(1+r.IntN(1+r.IntN(1500))))
 		for i := range key {
@@ -267,4 +271,45 @@ func treeEqualsModel(t *testing.T, makeKey func(*rand.Rand) []byte, entries int,
 	}
 	b.commit()
 	b.audit()
+}
+
+// What a drop leaves, with branches that have a single child, can be edited like any tree once its entries are counted.
+func TestEditsOfHalfDroppedTree(t *testing.T) {
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		b := newBench(t, []int{0, 4}[seed%2])
+		for range 600 {
+			key := keyMakers["separators of all lengths"](r)
+			b.put(key, make([]byte, r.IntN(50)))
+		}
+		for range 1 + r.IntN(3) {
+			if _, err := btree.DropStep(b.m, &b.head, 1+r.IntN(int(b.head.Pages)/3)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var want model
+		it := b.tree().Iter()
+		for ok := it.Seek(nil); ok; ok = it.Next() {
+			want = append(want, entry{string(it.Key()), string(it.Value())})
+		}
+		b.head.Entries = uint64(len(want))
+		for range 300 {
+			var key []byte
+			if len(want) > 0 && r.IntN(3) > 0 {
+				key = []byte(want[len(want)-1-r.IntN(min(len(want), 20))].key)
+				want, _ = want.delete(key)
+				b.delete(key)
+			} else {
+				key = keyMakers["separators of all lengths"](r)
+				want, _ = want.put(key, nil)
+				b.put(key, nil)
+			}
+			if err := b.m.Audit(b.head); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+		if err := want.same(b.tree()); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
 }
