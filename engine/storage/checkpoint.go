@@ -334,7 +334,9 @@ func (s *Store) writePages(folds []fold, built []page.Run) writtenPages {
 		if f == nil {
 			panic(fmt.Sprintf("page %d: reachable, not written, and not in memory", id))
 		}
-		out.page(f)
+		if !f.records { // else the number was given up, and is an extent's now: see the spans
+			out.page(f)
+		}
 	}
 	slices.SortFunc(order, func(a, b *frame) int { return int(int64(a.first) - int64(b.first)) })
 	for _, f := range order {

@@ -341,7 +341,7 @@ func (c *Collection) place(id RecordID, record []byte) (slab.Place, error) {
 	if c.buffer == nil || off < int64(c.buffer.first)*page.Size || off >= int64(c.buffer.first)*page.Size+int64(len(c.buffer.buf)) {
 		// The open extent of a database that was opened again: only its empty pages are in memory.
 		first := page.ID(off / page.Size)
-		c.buffer = &frame{first: first, buf: make([]byte, int(h.open.run.End()-first)*page.Size)}
+		c.buffer = &frame{first: first, records: true, buf: make([]byte, int(h.open.run.End()-first)*page.Size)}
 		c.s.frames.put(c.buffer)
 	}
 	p := slab.Write(c.buffer.from(off)[:size], uint32(c.id), uint64(id), off, record)
@@ -381,7 +381,7 @@ func (c *Collection) openExtent(size int) error {
 		}
 	}
 	c.head.open = openExtent{run: run, birth: x.birth}
-	c.buffer = &frame{first: run.First, buf: make([]byte, int(run.Count)*page.Size)}
+	c.buffer = &frame{first: run.First, records: true, buf: make([]byte, int(run.Count)*page.Size)}
 	c.s.frames.put(c.buffer)
 	return nil
 }

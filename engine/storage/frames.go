@@ -10,8 +10,9 @@ import (
 // frame is heap memory that stands for pages of the data file until a checkpoint has made them durable there: one page of a
 // tree or table, or the part of an extent that records are appended to.
 type frame struct {
-	first page.ID
-	buf   []byte // whole pages
+	first   page.ID
+	buf     []byte // whole pages
+	records bool   // part of an extent, and not a page with a header
 }
 
 func (f *frame) page(id page.ID) []byte {
@@ -109,16 +110,13 @@ func (t *frames) newPage(id page.ID) *frame {
 	return &frame{first: id, buf: b}
 }
 
-// reclaim drops the page id, which nobody can reach, and takes its frame back into the pool if it is a single page's.
+// reclaim drops the page id, which nobody can reach, and takes its frame back into the pool.
 func (t *frames) reclaim(id page.ID) {
 	f := t.get(id)
 	if f == nil {
 		return
 	}
 	t.drop(page.Run{First: id, Count: 1})
-	if len(f.buf) != page.Size {
-		return
-	}
 	if t.poison {
 		for i := range f.buf {
 			f.buf[i] = 0xDD

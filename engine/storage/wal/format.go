@@ -36,8 +36,8 @@ const (
 //	└─────┴───────┴─────────┴──────────┴────┴───────┴───────┴──────┴──────────┴───────┴─────────┴────────┘
 //
 // A segment header is valid if and only if crc is the CRC-32C of the 76 bytes that follow it, magic is "MFWL", reserved is 0,
-// id is the number in the file's name, previous is below epoch and that below 2^64-2^32, size, first and begin are multiples of 4096, size is at
-// least two of them, and begin is at most first. A valid header of another version is an error of its own.
+// id is the number in the file's name, previous is below epoch and that below 2^64-2^32, size, first and begin are multiples
+// of 4096, size is at least two of them, and begin is at most first. A valid header of another version is an error of its own.
 const segmentHeaderSize = 80
 
 // header is a segment's.
