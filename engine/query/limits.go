@@ -2,6 +2,7 @@ package query
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -228,12 +229,9 @@ func literalPrefix(pattern, options string) string {
 	if n < len(rest) && n > 0 {
 		switch rest[n] {
 		case '*', '?', '{':
-			n-- // the last character may be missing
+			_, size := utf8.DecodeLastRuneInString(rest[:n])
+			n -= size // the last character may be missing
 		}
-	}
-	// A character may not be cut in two: what quantifies it takes all of its bytes.
-	for n > 0 && n < len(rest) && rest[n-1] >= 0x80 {
-		n--
 	}
 	return rest[:n]
 }
