@@ -233,6 +233,10 @@ func (s *Store) commitOpen(forCheckpoint bool) {
 			s.finish(b, ErrFailed)
 			return
 		}
+		for _, part := range b.parts {
+			s.buffers.put(part)
+		}
+		b.parts = nil
 		sn.lsn = LSN(end)
 		s.stats.batches.Add(1)
 	}

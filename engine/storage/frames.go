@@ -129,6 +129,40 @@ func (t *frames) reclaim(id page.ID) {
 	t.mu.Unlock()
 }
 
+// buffers are the log buffers of writes that are done, for the next ones.
+type buffers struct {
+	mu   env.Mutex
+	free [][]byte
+}
+
+const (
+	buffersMax    = 8
+	bufferSizeMax = 2 << 20
+)
+
+func (p *buffers) get() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.free)
+	if n == 0 {
+		return nil
+	}
+	b := p.free[n-1]
+	p.free = p.free[:n-1]
+	return b[:0]
+}
+
+func (p *buffers) put(b []byte) {
+	if cap(b) == 0 || cap(b) > bufferSizeMax {
+		return
+	}
+	p.mu.Lock()
+	if len(p.free) < buffersMax {
+		p.free = append(p.free, b)
+	}
+	p.mu.Unlock()
+}
+
 // verified remembers which pages of the file have been checked since they were opened, one bit a page.
 type verified struct {
 	top atomic.Pointer[[]*verifiedChunk]

@@ -66,6 +66,7 @@ func newStore(e *env.Env, dir string, o Options) *Store {
 	s := &Store{env: e, dir: dir, o: o}
 	s.frames.init(e)
 	s.verified.init(e)
+	s.buffers.mu.Init(e, env.RankLeaf, "log buffers")
 	s.colls.Store(new([]*coll))
 	s.gate.Init(e, env.RankGate, "gate")
 	s.pipe.Init(e, env.RankPipeline, "pipeline")

@@ -23,6 +23,7 @@ type Store struct {
 	alloc    *page.Allocator
 	frames   frames
 	verified verified
+	buffers  buffers
 	gen      atomic.Uint64
 
 	visible atomic.Pointer[Snapshot]

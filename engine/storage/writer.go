@@ -99,7 +99,7 @@ func (s *Store) begin(n need, k kind) (*Writer, error) {
 	if err != nil {
 		return nil, s.noSpace(err)
 	}
-	return &Writer{s: s, kind: k, gen: s.nextGen(), ticket: t}, nil
+	return &Writer{s: s, kind: k, gen: s.nextGen(), ticket: t, log: s.buffers.get()}, nil
 }
 
 // noSpace gives the error for a reservation that did not succeed. Nothing was changed, so the database goes on.
@@ -173,6 +173,7 @@ func (w *Writer) rests() Commit {
 
 // drop gives back everything that the write made.
 func (w *Writer) drop() {
+	w.s.buffers.put(w.log)
 	for _, f := range w.born {
 		if f != nil {
 			w.s.frames.reclaim(f.first)

@@ -6,7 +6,7 @@ import (
 )
 
 // outKept is the largest output buffer that is kept from one batch to the next.
-const outKept = 1 << 20
+const outKept = 4 << 20
 
 // Append writes one batch: whole records, in pieces cut anywhere, and says in its blocks that the meta page of generation
 // proven is durable (0: none newer than said before). The batch ends at end. It is not durable before Sync returns.
