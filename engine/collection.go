@@ -8,9 +8,11 @@ import (
 	"github.com/multiforadb/multiforadb/engine/catalog"
 	"github.com/multiforadb/multiforadb/engine/env"
 	"github.com/multiforadb/multiforadb/engine/key"
+	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query"
 	"github.com/multiforadb/multiforadb/engine/query/match"
 	"github.com/multiforadb/multiforadb/engine/storage"
+	"github.com/multiforadb/multiforadb/engine/storage/btree"
 )
 
 // collection is a definition made ready for use. It is immutable.
@@ -172,6 +174,13 @@ type keySet struct {
 // entry is an index entry without its record id. The trailer, which is the entry's value, says what the key forgets.
 type entry struct{ key, trailer []byte }
 
+const (
+	// keyMax is the size of the largest key, so that with its record id it fits a tree.
+	keyMax = btree.KeySizeMax - 8
+
+	codeKeyTooLarge mongoerr.Code = 17280
+)
+
 // make fills s with doc's keys in x; none if doc is not in x.
 func (s *keySet) make(x *index, doc bson.Raw) error {
 	s.keys = s.keys[:0]
@@ -186,6 +195,9 @@ func (s *keySet) make(x *index, doc bson.Raw) error {
 		return err
 	}
 	for i := range s.set.Len() {
+		if n := len(s.set.Key(i)); n > keyMax {
+			return codeKeyTooLarge.Errorf("Index key too large: %s of %d bytes, and at most %d are allowed", x.Name, n, keyMax)
+		}
 		s.keys = append(s.keys, entry{s.set.Key(i), s.set.Trailer(i)})
 	}
 	return nil

@@ -16,7 +16,8 @@ import (
 // documentMax is the size of the largest document, in bytes.
 const documentMax = 16 << 20
 
-// prepare makes a document that comes in ready to be stored: valid, with an _id that may be one, in front.
+// prepare makes a document that comes in ready to be stored: valid, with an _id that may be one, in front. Empty timestamps
+// become the time, as MongoDB has it, at the top level and except in _id.
 func (db *DB) prepare(doc bson.Raw) (bson.Raw, error) {
 	if err := value.Validate(doc); err != nil {
 		return nil, err
@@ -24,13 +25,15 @@ func (db *DB) prepare(doc bson.Raw) (bson.Raw, error) {
 	it := value.Elements(doc)
 	first, found := true, false
 	var id bson.RawValue
-	inFront := false
+	inFront, stamp := false, false
 	for it.Next() {
 		if string(it.Name()) == "_id" {
 			if found {
 				return nil, mongoerr.BadValue.Errorf("can't have multiple _id fields in one document")
 			}
 			id, found, inFront = it.Value(), true, first
+		} else if isEmptyTimestamp(it.Value()) {
+			stamp = true
 		}
 		first = false
 	}
@@ -38,7 +41,7 @@ func (db *DB) prepare(doc bson.Raw) (bson.Raw, error) {
 		if err := checkID(id); err != nil {
 			return nil, err
 		}
-		if inFront {
+		if inFront && !stamp {
 			return doc, checkSize(doc)
 		}
 	} else {
@@ -48,6 +51,9 @@ func (db *DB) prepare(doc bson.Raw) (bson.Raw, error) {
 	out = bsoncore.AppendValueElement(out, "_id", bsoncore.Value{Type: bsoncore.Type(id.Type), Data: id.Value})
 	for it = value.Elements(doc); it.Next(); {
 		if v := it.Value(); string(it.Name()) != "_id" {
+			if isEmptyTimestamp(v) {
+				v = value.Timestamp(uint32(db.env.Clock.Now().Unix()), db.ordinal.Add(1))
+			}
 			out = bsoncore.AppendHeader(out, bsoncore.Type(v.Type), string(it.Name()))
 			out = append(out, v.Value...)
 		}
@@ -55,6 +61,10 @@ func (db *DB) prepare(doc bson.Raw) (bson.Raw, error) {
 	out = append(out, 0)
 	binary.LittleEndian.PutUint32(out, uint32(len(out)))
 	return bson.Raw(out), checkSize(bson.Raw(out))
+}
+
+func isEmptyTimestamp(v bson.RawValue) bool {
+	return v.Type == bson.TypeTimestamp && binary.LittleEndian.Uint64(v.Value) == 0
 }
 
 func checkSize(doc bson.Raw) error {

@@ -205,3 +205,40 @@ func TestManyDocumentsGoInByUnits(t *testing.T) {
 		t.Fatalf("count %d after %d were deleted, %v", left, d.N, err)
 	}
 }
+
+func TestKeysThatNoTreeTakesAreRefused(t *testing.T) {
+	db := open(t)
+	createIndex(t, db, `{key: {a: 1}, name: "a"}`)
+	big := value.Document(appendField(noFields(), "a", value.String(strings.Repeat("\x00", 9<<20)))).Document()
+	r, err := db.Insert(context.Background(), ns, []bson.Raw{big, doc(`{_id: 1}`)}, false)
+	if err != nil || r.N != 1 || len(r.Errors) != 1 || !mongoerr.Is(r.Errors[0].Err, codeKeyTooLarge) {
+		t.Fatalf("got %d, %v, %v", r.N, r.Errors, err)
+	}
+	if r, err = db.Insert(context.Background(), ns, []bson.Raw{appendField(noFields(), "a", value.String(strings.Repeat("x", 9<<20)))}, false); err != nil || r.N != 1 {
+		t.Fatalf("got %d, %v, %v", r.N, r.Errors, err)
+	}
+}
+
+func TestEmptyTimestampBecomesTheTime(t *testing.T) {
+	db := open(t)
+	insert(t, db, `{_id: Timestamp(0, 0), a: Timestamp(0, 0), b: {c: Timestamp(0, 0)}}`)
+	out := find(t, db, Find{Filter: doc(`{_id: Timestamp(0, 0), "b.c": Timestamp(0, 0), a: {$gt: Timestamp(1000, 0)}}`)})
+	if strings.Count(out, "\n") != 1 {
+		t.Fatalf("got %s", out)
+	}
+}
+
+func TestDocumentsAreHeldToTheirSize(t *testing.T) {
+	db := open(t)
+	exact := appendField(doc(`{_id: 1}`), "a", value.String(""))
+	exact = appendField(doc(`{_id: 1}`), "a", value.String(strings.Repeat("x", documentMax-len(exact))))
+	tooLarge := appendField(doc(`{_id: 2}`), "a", value.String(strings.Repeat("x", documentMax)))
+	r, err := db.Insert(context.Background(), ns, []bson.Raw{exact, tooLarge}, false)
+	if err != nil || r.N != 1 || len(r.Errors) != 1 || !mongoerr.Is(r.Errors[0].Err, mongoerr.BSONObjectTooLarge) {
+		t.Fatalf("%d bytes: %d, %v, %v", len(exact), r.N, r.Errors, err)
+	}
+	u, err := db.Update(context.Background(), ns, []Update{{Filter: doc(`{_id: 1}`), Update: updateDoc(`{$set: {b: 1}}`)}}, true)
+	if err != nil || len(u.Errors) != 1 {
+		t.Fatalf("got %+v, %v", u, err)
+	}
+}

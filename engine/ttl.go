@@ -7,6 +7,7 @@ import (
 
 	"github.com/multiforadb/multiforadb/engine/catalog"
 	"github.com/multiforadb/multiforadb/engine/env"
+	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/storage"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
@@ -34,7 +35,9 @@ func (db *DB) SweepTTL(ctx context.Context, now time.Time) (removed int, more bo
 	})
 	for i := 0; i < len(list) && err == nil && !more; i++ {
 		var n int
-		n, err = db.expire(ctx, list[i].ns, &list[i].spec, now)
+		if n, err = db.expire(ctx, list[i].ns, &list[i].spec, now); mongoerr.Is(err, mongoerr.BadValue) {
+			err = nil // the index was dropped meanwhile: the hint names none
+		}
 		removed += n
 		more = n >= sweepDocs
 	}
