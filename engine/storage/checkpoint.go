@@ -119,7 +119,7 @@ func (s *Store) buildMetaTrees(sn *Snapshot, folds []fold) (metaTrees, *Writer, 
 			return metaTrees{}, nil, err
 		}
 		trees := s.checkpointer.trees
-		err = s.editMetaTrees(w, &trees, sn, folds)
+		err = sn.Guard(func() error { return s.editMetaTrees(w, &trees, sn, folds) })
 		if err == nil {
 			return trees, w, nil
 		}

@@ -18,7 +18,8 @@ type keeper struct {
 	checkpoint bool
 	clear      bool
 	mark       bool
-	timer      bool // a mark's timer runs
+	prepare    bool
+	timer      func() bool // stops the timer of a mark, if one runs
 }
 
 func (k *keeper) wake() {
@@ -51,8 +52,13 @@ func (s *Store) stopKeeper() {
 	k := &s.keeper
 	k.mu.Lock()
 	k.stopping = true
+	stop := k.timer
+	k.timer = nil
 	k.cond.Signal()
 	k.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
 	k.done.Wait()
 }
 
@@ -62,14 +68,17 @@ func (s *Store) keep() {
 	k := &s.keeper
 	for {
 		k.mu.Lock()
-		for !k.stopping && (s.Failed() != nil || !k.checkpoint && !k.clear && !k.mark) {
+		for !k.stopping && (s.Failed() != nil || !k.checkpoint && !k.clear && !k.mark && !k.prepare) {
 			k.cond.Wait()
 		}
-		stop, checkpoint, clear, mark := k.stopping, k.checkpoint, k.clear, k.mark
-		k.checkpoint, k.mark = false, false
+		stop, checkpoint, clear, mark, prepare := k.stopping, k.checkpoint, k.clear, k.mark, k.prepare
+		k.checkpoint, k.mark, k.prepare = false, false, false
 		k.mu.Unlock()
 		if stop {
 			return
+		}
+		if prepare {
+			_ = s.prepareLog()
 		}
 		if checkpoint {
 			if err := s.Checkpoint(); err != nil {
@@ -109,7 +118,22 @@ func (s *Store) account(b *batch) {
 	}
 	if b.logBytes > 0 {
 		s.armMark()
+		if !s.o.Manual && s.log.Room() < s.logAhead() {
+			s.keeper.want(&s.keeper.prepare)
+		}
 	}
+}
+
+// logAhead is how much of the log is kept prepared, so that commits need not wait for a new segment.
+func (s *Store) logAhead() int64 { return s.o.SegmentSize / 2 }
+
+// prepareLog makes the next segment. That it cannot be made is met again, and told, by the write that needs it.
+func (s *Store) prepareLog() error {
+	err := s.log.Prepare(s.logAhead())
+	if err != nil && s.log.Err() != nil {
+		return s.fail(err)
+	}
+	return err
 }
 
 func (p pendingWork) due(o Options) bool {
@@ -167,18 +191,17 @@ func (s *Store) armMark() {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.timer || k.stopping {
+	if k.timer != nil || k.stopping {
 		return
 	}
-	k.timer = true
 	at := s.stats.batches.Load()
-	s.env.Clock.AfterFunc(s.o.MarkAfter, func() { s.markIfIdle(at) })
+	k.timer = s.env.Clock.AfterFunc(s.o.MarkAfter, func() { s.markIfIdle(at) })
 }
 
 func (s *Store) markIfIdle(at int64) {
 	k := &s.keeper
 	k.mu.Lock()
-	k.timer = false
+	k.timer = nil
 	idle := s.stats.batches.Load() == at
 	if idle {
 		k.mark = true

@@ -68,6 +68,7 @@ func (o Options) withDefaults() Options {
 			*v = d
 		}
 	}
+	or(&o.SegmentSize, 16<<20)
 	or(&o.CheckpointBytes, 32<<20)
 	or(&o.CheckpointEdits, 120_000)
 	or(&o.CheckpointPages, 16_384)

@@ -69,11 +69,15 @@ const (
 
 func (s *Store) write(f func(w *Writer) error, k kind) (Commit, error) {
 	need := need{pages: firstTicket}
-	for {
+	for tries := 0; ; {
 		if err := s.admit(k); err != nil {
 			return Commit{}, err
 		}
 		w, err := s.begin(need, k)
+		if errors.Is(err, ErrDiskFull) && tries < 2 && s.pendingHelps() {
+			tries++
+			continue
+		}
 		if err != nil {
 			return Commit{}, err
 		}
@@ -109,6 +113,12 @@ func (s *Store) noSpace(err error) error {
 		return ErrDiskFull
 	}
 	return err
+}
+
+// pendingHelps publishes a checkpoint if pages wait for one to become free, and reports whether it did. It takes two until
+// a page that was published can be used again.
+func (s *Store) pendingHelps() bool {
+	return !s.o.Manual && s.alloc.Stats().Pending > 0 && s.Checkpoint() == nil
 }
 
 // logSpare is room in the log, in raw bytes, that only what frees space may use.
@@ -150,7 +160,7 @@ func (w *Writer) run(f func(w *Writer) error) (c Commit, err error) {
 			c.c.lock.Unlock()
 		}
 	}()
-	err = f(w)
+	err = w.s.mapping.Guard(func() error { return f(w) })
 	if w.short.pages > 0 || len(w.short.runs) > 0 {
 		return Commit{}, errShort
 	}
