@@ -227,6 +227,9 @@ func comparePlans(t *testing.T, seed uint64) {
 			if sortLines(got) != sortLines(want) {
 				t.Fatalf("filter %s, sort %s, hint %v:\n%s", show(filter), show(sort), hint, lineDiff(want, got))
 			}
+			if n, err := db.Count(ctx, ns, Count{Filter: filter, Hint: hint}); err != nil || n != int64(strings.Count(want, "\n")) {
+				t.Fatalf("filter %s, hint %v: count %d, %v; want %d", show(filter), hint, n, err, strings.Count(want, "\n"))
+			}
 			if sort != nil && !inOrder(t, got, sort) {
 				t.Fatalf("filter %s, sort %s, hint %v: not in order:\n%s", show(filter), show(sort), hint, got)
 			}

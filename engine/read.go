@@ -170,7 +170,7 @@ func (db *DB) Count(ctx context.Context, ns Namespace, c Count) (int64, error) {
 	var n int64
 	err := db.run(ctx, ns, Find{Filter: c.Filter, Hint: c.Hint, Collation: c.Collation}, func(q *query.Query, sc *storage.Collection) bool {
 		if !q.Filter.All() {
-			q.Skip, q.Limit = c.Skip, c.Limit
+			q.Skip, q.Limit, q.OnlyIDs = c.Skip, c.Limit, true
 			return true
 		}
 		n = max(int64(sc.Count())-c.Skip, 0)

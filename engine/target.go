@@ -57,7 +57,7 @@ func (c *writing) target(filter, sort bson.Raw, hint bson.RawValue, collation bs
 }
 
 func (t *target) plan(col *collection, s source, sortMemory int) (*query.Plan, error) {
-	return query.New(query.Query{Filter: t.filter, Sort: t.sort, Hint: t.hint, SortMemory: sortMemory}, col.plan, s.estimate)
+	return query.New(query.Query{Filter: t.filter, Sort: t.sort, Hint: t.hint, SortMemory: sortMemory, OnlyIDs: true}, col.plan, s.estimate)
 }
 
 // edit changes a document that matches, and says whether that made a difference. It may be called more than once for one document.

@@ -5,8 +5,8 @@
 //
 // A filter is a tree of tests (package match). For each path that an index has, limits.go asks the tree what it says of the
 // index's entries: a set of values, as disjoint intervals, of which every document that passes has at least one in the index. Sets err on
-// the side of too much; the filter is applied again to every document that a scan finds, so an index can only make a query
-// faster, never different. That is what TestPlansAgree of package engine holds.
+// the side of too much, and what of the filter they do not settle is applied again to every document that a scan finds; so an index can
+// only make a query faster, never different. That is what TestPlansAgree of package engine holds.
 //
 //	{a: {$in: [1, 3]}, b: {$gte: 2, $lt: 9}}    on {a: 1, b: -1}:    a: [1, 1] [3, 3]    b: [2, 9)
 //

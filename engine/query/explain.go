@@ -48,28 +48,29 @@ func (p *Plan) Rejected() bson.A {
 }
 
 func (s *scan) explain(p *Plan) bson.D {
-	filter := bson.E{Key: "filter", Value: p.Filter.Raw()}
+	filter := func(d bson.D) bson.D {
+		if left := s.residual(p.Filter); left != nil {
+			d = append(d, bson.E{Key: "filter", Value: left.Raw()})
+		}
+		return d
+	}
 	switch s.kind {
 	case scanRecords:
-		d := bson.D{{Key: "stage", Value: "COLLSCAN"}}
-		if !p.Filter.All() {
-			d = append(d, filter)
-		}
-		return append(d, bson.E{Key: "direction", Value: direction(s.reverse)})
+		return append(filter(bson.D{{Key: "stage", Value: "COLLSCAN"}}), bson.E{Key: "direction", Value: direction(s.reverse)})
 	case scanID:
 		return bson.D{{Key: "stage", Value: "IDHACK"}}
 	case scanIndex:
-		d := bson.D{{Key: "stage", Value: "FETCH"}}
-		if !p.Filter.All() {
-			d = append(d, filter)
+		if p.OnlyIDs && s.residual(p.Filter) == nil {
+			return s.explainIndex()
 		}
-		return append(d, bson.E{Key: "inputStage", Value: s.explainIndex()})
+		return append(filter(bson.D{{Key: "stage", Value: "FETCH"}}), bson.E{Key: "inputStage", Value: s.explainIndex()})
 	case scanUnion:
 		inputs := bson.A{}
 		for i := range s.parts {
 			inputs = append(inputs, s.parts[i].explainIndex())
 		}
-		return bson.D{{Key: "stage", Value: "FETCH"}, filter, {Key: "inputStage", Value: bson.D{{Key: "stage", Value: "OR"}, {Key: "inputStages", Value: inputs}}}}
+		or := bson.D{{Key: "stage", Value: "OR"}, {Key: "inputStages", Value: inputs}}
+		return append(filter(bson.D{{Key: "stage", Value: "FETCH"}}), bson.E{Key: "inputStage", Value: or})
 	}
 	return bson.D{{Key: "stage", Value: "EOF"}}
 }

@@ -19,6 +19,8 @@ type limit struct {
 	exact bool
 	// nulls says that a document in which the path leads nowhere may pass.
 	nulls bool
+	// node is the test, if it is one of the conjunction itself.
+	node match.Node
 	// within are the $elemMatch around the test, from outside: what holds under one of them holds for one and the same element.
 	within []scope
 }
@@ -51,11 +53,24 @@ func appendLimits(out []limit, nodes []match.Node, path string, within []scope) 
 			if l.nulls && numbered(path) {
 				l = limit{set: setAll, nulls: true}
 			}
-			l.within = within
+			if l.within = within; len(within) == 0 {
+				l.node = n
+			}
 			out = append(out, l)
 		}
 	}
 	return out
+}
+
+// settles says whether a document that has an entry in the limit's set passes the test that set it, so that the test need not be made
+// again. A negation is never settled: of an array that came after the plan was made, one entry says nothing of the
+// others. Nor is null: its set holds undefined, too.
+func (l *limit) settles(path string) bool {
+	switch l.node.(type) {
+	case *match.Comparison, *match.In:
+		return l.exact && !l.nulls && !numbered(path)
+	}
+	return false
 }
 
 // conjunction gives the nodes that all must match.

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -46,6 +47,8 @@ type Query struct {
 	Hint    bson.RawValue // zero, an index's name, its key pattern, or {$natural: ±1}
 	// SortMemory bounds what a sort in memory may keep, in bytes.
 	SortMemory int
+	// OnlyIDs says that nobody asks for documents: a run gives none where it can do without.
+	OnlyIDs bool
 }
 
 // Estimate tells about how many entries an index has from lo (included) to hi (excluded; "" is the end).
@@ -55,7 +58,8 @@ type Estimate func(tree uint32, lo, hi string) uint64
 type Plan struct {
 	Query
 	scan     scan
-	sorted   bool // the scan gives the order asked for
+	residual *match.Filter // what is left to test of what the scan finds; nil: nothing
+	sorted   bool          // the scan gives the order asked for
 	rejected []scan
 }
 
@@ -76,8 +80,9 @@ type scan struct {
 	bounds  Bounds
 	sets    []set // of the fields, for explain
 	reverse bool
-	parts   []scan // of a union
-	id      []byte // of scanID: the key
+	settled []match.Node // tests that need not be made again
+	parts   []scan       // of a union
+	id      []byte       // of scanID: the key
 
 	points int     // leading fields that are held to single values
 	cost   float64 // an estimate of entries
@@ -90,30 +95,58 @@ type scan struct {
 // counting entries in the trees. Without a candidate the records are scanned.
 func New(q Query, indexes []*Index, estimate Estimate) (*Plan, error) {
 	p := &Plan{Query: q}
-	root := q.Filter.Root()
+	if err := p.plan(indexes, estimate); err != nil {
+		return nil, err
+	}
+	p.residual = p.scan.residual(q.Filter)
+	return p, nil
+}
+
+func (p *Plan) plan(indexes []*Index, estimate Estimate) error {
+	q, root := &p.Query, p.Filter.Root()
 	if a, ok := root.(*match.Always); ok && !a.Value {
 		p.sorted = true
-		return p, nil
+		return nil
 	}
 	if q.Hint.Type == 0 {
 		if s, ok := idScan(root, indexes); ok {
 			p.scan, p.sorted = s, true
-			return p, nil
+			return nil
 		}
 	}
-	pl := planner{q: &p.Query, nodes: conjunction(root), estimate: estimate, memo: map[string][]limit{}}
+	pl := planner{q: q, nodes: conjunction(root), estimate: estimate, memo: map[string][]limit{}}
 	if q.Sort != nil && q.Sort.Natural() != 0 {
 		if q.Hint.Type != 0 {
-			return nil, mongoerr.BadValue.Errorf("a sort by $natural and a hint exclude each other")
+			return mongoerr.BadValue.Errorf("a sort by $natural and a hint exclude each other")
 		}
 		p.scan, p.sorted = scan{kind: scanRecords, reverse: q.Sort.Natural() < 0}, true
-		return p, nil
+		return nil
 	}
 	if q.Hint.Type != 0 {
-		return p, pl.hinted(p, indexes)
+		return pl.hinted(p, indexes)
 	}
 	pl.choose(p, indexes)
-	return p, nil
+	return nil
+}
+
+// residual is what of filter is left to test of the documents that the scan finds.
+func (s *scan) residual(filter *match.Filter) *match.Filter {
+	switch {
+	case filter.All(), s.kind == scanID:
+		return nil
+	case len(s.settled) == 0:
+		return filter
+	}
+	var left []match.Node
+	for _, n := range conjunction(filter.Root()) {
+		if !slices.Contains(s.settled, n) {
+			left = append(left, n)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return filter.With(match.Conjunction(left...))
 }
 
 type planner struct {
@@ -348,27 +381,32 @@ func pathOf(n match.Node) (string, bool) {
 
 // candidate bounds a scan of x by the filter, and looks whether it gives the order.
 func (pl *planner) candidate(x *Index) candidate {
-	sets, chosen := make([]set, len(x.Fields)), make([]*limit, len(x.Fields))
-	for i, f := range x.Fields {
-		sets[i], chosen[i] = pl.fieldSet(x, i, f.Path, chosen)
+	c := candidate{scan: scan{kind: scanIndex, index: x, sets: make([]set, len(x.Fields))}}
+	chosen := make([][]limit, len(x.Fields))
+	for i := range x.Fields {
+		c.sets[i], chosen[i] = pl.fieldSet(x, i, chosen)
 	}
-	return pl.candidateOf(x, sets)
-}
-
-func (pl *planner) candidateOf(x *Index, sets []set) candidate {
-	c := candidate{scan: scan{kind: scanIndex, index: x, sets: sets, bounds: boundsOf(x, sets)}, limited: !sets[0].all()}
-	for c.points < len(sets) && sets[c.points].point() {
+	c.bounds = boundsOf(x, c.sets)
+	for i := range c.bounds.fields {
+		for k := range chosen[i] {
+			if l := &chosen[i][k]; l.settles(x.Fields[i].Path) {
+				c.settled = append(c.settled, l.node)
+			}
+		}
+	}
+	c.limited = !c.sets[0].all()
+	for c.points < len(c.sets) && c.sets[c.points].point() {
 		c.points++
 	}
 	c.unique = x.Unique && c.points == len(x.Fields)
-	c.sorted, c.reverse = pl.order(x, sets)
+	c.sorted, c.reverse = pl.order(x, c.sets)
 	return c
 }
 
-// fieldSet is what bounds field i: all that the filter says of its path if no array was met on it, else one limit that
-// goes together with the limits chosen for the fields before.
-func (pl *planner) fieldSet(x *Index, i int, path string, chosen []*limit) (set, *limit) {
-	list := pl.limits(path)
+// fieldSet is what bounds field i, and the limits that it comes from: all that the filter sets on its path if no array was met on
+// it, else one that goes together with those chosen for the fields before.
+func (pl *planner) fieldSet(x *Index, i int, chosen [][]limit) (set, []limit) {
+	list := pl.limits(x.Fields[i].Path)
 	if len(list) == 0 {
 		return setAll, nil
 	}
@@ -377,31 +415,30 @@ func (pl *planner) fieldSet(x *Index, i int, path string, chosen []*limit) (set,
 		for _, l := range list[1:] {
 			s = s.intersect(l.set)
 		}
-		return s, nil
+		return s, list
 	}
-	var best *limit
+	best := -1
 	for k := range list {
-		l := &list[k]
-		if (best == nil || l.set.narrower(best.set)) && compatible(x, i, l, chosen) {
-			best = l
+		if (best < 0 || list[k].set.narrower(list[best].set)) && compatible(x, i, &list[k], chosen) {
+			best = k
 		}
 	}
-	if best == nil {
+	if best < 0 {
 		return setAll, nil
 	}
-	return best.set, best
+	return list[best].set, list[best : best+1]
 }
 
 // compatible says whether l may bound field i beside the limits chosen for the fields before it. If an array is met on
 // what two paths have in common, then the fields of one entry come from one element, while two tests may be satisfied by two; so
 // both must be under one $elemMatch that is at least as deep as the paths go together.
-func compatible(x *Index, i int, l *limit, chosen []*limit) bool {
+func compatible(x *Index, i int, l *limit, chosen [][]limit) bool {
 	for j := range i {
-		if x.Multikey>>j&1 == 0 || chosen[j] == nil || chosen[j].set.all() {
+		if x.Multikey>>j&1 == 0 || len(chosen[j]) == 0 || chosen[j][0].set.all() {
 			continue
 		}
 		common := commonParts(x.Fields[i].Path, x.Fields[j].Path)
-		if common > 0 && !shareScope(l.within, chosen[j].within, common) {
+		if common > 0 && !shareScope(l.within, chosen[j][0].within, common) {
 			return false
 		}
 	}

@@ -146,21 +146,24 @@ func (r *Run) match() (uint64, bson.Raw, bool, error) {
 				continue
 			}
 		}
-		if doc == nil {
+		if doc == nil && (r.plan.residual != nil || !r.plan.OnlyIDs || !r.plan.sorted) {
 			if doc, err = r.fetch(id); err != nil {
 				return 0, nil, false, err
 			}
 		}
-		pass, err := r.plan.Filter.Match(doc)
-		if err != nil {
-			return 0, nil, false, err
-		}
-		if pass {
-			if r.seen != nil {
-				r.seen[id] = struct{}{}
+		if r.plan.residual != nil {
+			pass, err := r.plan.residual.Match(doc)
+			if err != nil {
+				return 0, nil, false, err
 			}
-			return id, doc, true, nil
+			if !pass {
+				continue
+			}
 		}
+		if r.seen != nil {
+			r.seen[id] = struct{}{}
+		}
+		return id, doc, true, nil
 	}
 }
 
