@@ -128,6 +128,8 @@ type Request struct {
 	Sequences []Sequence
 	// DB is the database if the protocol has it outside of the body; empty if $db is in the body.
 	DB string
+	// Room asks for memory for a large reply, in bytes. Where there is none the reply is to be shorter. It may be nil.
+	Room func(size int64) bool
 	// Legacy: an OP_QUERY brought it, which only says hello.
 	Legacy bool
 }

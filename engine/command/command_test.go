@@ -355,6 +355,39 @@ func TestBatchHasABoundOfBytes(t *testing.T) {
 	}
 }
 
+// A batch for which there is no memory is shorter, but never empty without an error.
+func TestBatchEndsWhereRoomEnds(t *testing.T) {
+	disp, _ := testDispatcher(t)
+	doc, err := bson.Marshal(d("a", strings.Repeat("x", 100<<10)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := int64(1 << 20)
+	c := call{Dispatcher: disp, ctx: context.Background(), req: Request{Room: func(n int64) bool {
+		left -= n
+		return left >= 0
+	}}}
+	docs := make(list, 50)
+	for i := range docs {
+		docs[i] = doc
+	}
+	if more, err := c.readBatch("b", &docs, 100); err != nil || !more || len(docs) != 40 {
+		t.Errorf("%d documents are left, %v", len(docs), err)
+	}
+	left = 0
+	if _, err := c.readBatch("b", &docs, 100); err != nil || len(docs) != 38 {
+		t.Errorf("%d documents are left, %v", len(docs), err)
+	}
+	large, err := bson.Marshal(d("a", strings.Repeat("x", 1<<20)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs = list{large}
+	if _, err := c.readBatch("b", &docs, 100); !mongoerr.Is(err, mongoerr.ExceededMemoryLimit) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestMaxTime(t *testing.T) {
 	disp, clock := testDispatcher(t)
 	c := call{Dispatcher: disp, ctx: context.Background()}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -22,8 +23,9 @@ const (
 
 	// firstBatch is how many documents come with the answer to find, if the client does not say.
 	firstBatch = 101
-	// batchBytes bounds a batch, but for its first document.
-	batchBytes = 16 << 20
+	// batchBytes bounds a batch, but for its first document. What grows beyond batchCounted asks for room first.
+	batchBytes   = 16 << 20
+	batchCounted = 256 << 10
 )
 
 // Cursors are what clients hold and ask for more. A cursor is a position and pins nothing, so one that was forgotten costs its few
@@ -94,6 +96,7 @@ func (cs *Cursors) sweep() {
 	now := cs.env.Clock.Monotonic()
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
+	// order: whichever comes first, the same ones go
 	for id, c := range cs.open {
 		if !c.busy && !c.keep && now-c.used >= cursorIdle {
 			delete(cs.open, id)
@@ -161,6 +164,7 @@ func (cs *Cursors) give(c *cursor, keep bool) (kept bool) {
 func (cs *Cursors) kill(match func(c *cursor) bool) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
+	// order: whichever comes first, the same ones go
 	for _, c := range cs.open {
 		if match(c) {
 			cs.killLocked(c)
@@ -190,6 +194,7 @@ func (cs *Cursors) killOne(id int64, ns engine.Namespace) bool {
 func (cs *Cursors) counts() (open, keep, timed int64) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
+	// order: a sum
 	for _, c := range cs.open {
 		if c.keep {
 			keep++
@@ -198,20 +203,38 @@ func (cs *Cursors) counts() (open, keep, timed int64) {
 	return int64(len(cs.open)), keep, cs.timed
 }
 
-// readBatch appends the array called name with the next documents of src: at most docs of them, and about 16 MiB.
+// readBatch appends the array called name with the next documents of src: at most docs of them, and about 16 MiB, or less if
+// there is no room for as much.
 func (c *call) readBatch(name string, src source, docs int64) (more bool, err error) {
 	at, out := bsoncore.AppendArrayElementStart(c.out, name)
-	n, start := 0, len(out)
+	n, start, room := 0, len(out), batchCounted
 	more = true
+	full := false
 	if docs > 0 {
 		more, err = src.Batch(c.ctx, int(min(docs, 1<<30)), func(doc bson.Raw) bool {
-			if n > 0 && len(out)-start+len(doc) > batchBytes {
+			size := len(out) - start + len(doc)
+			if n > 0 && size > batchBytes {
 				return false
+			}
+			if size > room {
+				next := max(2*room, size)
+				if c.req.Room != nil && !c.req.Room(int64(next-room)) {
+					full = true
+					return false
+				}
+				room = next
+			}
+			if len(out)+len(doc)+16 > cap(out) {
+				// Twice as much: append would go in small steps, and copy the batch five times.
+				out = slices.Grow(out, max(len(doc)+16, cap(out)))
 			}
 			out = appendElement(out, n, doc)
 			n++
 			return true
 		})
+	}
+	if err == nil && full && n == 0 {
+		err = mongoerr.ExceededMemoryLimit.Errorf("the replies under way take all the memory that replies may take")
 	}
 	c.out, _ = bsoncore.AppendArrayEnd(out, at)
 	return more, err

@@ -20,7 +20,8 @@ type conn struct {
 	nextID int32
 
 	sequences []command.Sequence
-	deadline  bool // a read deadline is set
+	deadline  bool  // a read deadline is set
+	spent     int64 // of Server.budget, on the message under way
 
 	busy bool // of Server.mu: a command runs
 }
@@ -29,6 +30,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{srv: s, nc: nc, client: s.commands.Connect(nc.RemoteAddr().String())}
 	c.reader = wire.NewReader(counted{c})
 	c.reader.OnWait = c.limitRead
+	c.reader.OnLarge = c.spend
 	return c
 }
 
@@ -53,6 +55,30 @@ func (c *conn) limitRead(idle bool) {
 	_ = c.nc.SetReadDeadline(t) // if it cannot be set, the read fails by itself
 }
 
+// spend takes a large request's memory from the budget.
+func (c *conn) spend(size int64) error {
+	if !c.srv.budget.take(size) {
+		return ErrClosed
+	}
+	c.spent += size
+	return nil
+}
+
+// trySpend takes some for a reply, if there is some.
+func (c *conn) trySpend(size int64) bool {
+	ok := c.srv.budget.try(size)
+	if ok {
+		c.spent += size
+	}
+	return ok
+}
+
+// refund gives back what the message took.
+func (c *conn) refund() {
+	c.srv.budget.give(c.spent)
+	c.spent = 0
+}
+
 // serve answers until the client goes, misbehaves, or the server closes.
 func (c *conn) serve() {
 	log := c.srv.log.With("conn", c.client.ID, "remote", c.client.Remote)
@@ -63,6 +89,7 @@ func (c *conn) serve() {
 			log.Error("a connection panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
 		_ = c.nc.Close()
+		c.refund()
 	}()
 	for {
 		m, err := c.reader.Read()
@@ -80,6 +107,7 @@ func (c *conn) serve() {
 			}
 			return
 		}
+		c.refund()
 		if !c.srv.setBusy(c, false) {
 			return
 		}
@@ -91,6 +119,7 @@ func (c *conn) answer(m *wire.Message) error {
 	c.srv.commands.Net.Requests.Add(1)
 	c.nextID++
 	c.reply.Begin(m, c.nextID)
+	defer c.reply.Sent()
 	ok := false
 	if m.Fault != nil {
 		c.reply.Buf = command.AppendError(c.reply.Buf, m.Fault)
@@ -118,7 +147,7 @@ func (c *conn) request(m *wire.Message) command.Request {
 	for i := range m.Sequences {
 		c.sequences = append(c.sequences, command.Sequence(m.Sequences[i]))
 	}
-	r := command.Request{Body: m.Body, Sequences: c.sequences}
+	r := command.Request{Body: m.Body, Sequences: c.sequences, Room: c.trySpend}
 	if m.Op == wire.OpQuery {
 		r.Legacy = true
 		r.DB, r.Body = legacy(m)

@@ -9,8 +9,8 @@
 //	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://in-process").SetDialer(srv))
 //
 // What always holds: whatever a client sends, the most that happens is that its own connection is closed. A connection holds
-// little between messages (wire gives large buffers back), and a client that stops in the middle of a message is dropped after a while.
-// Requests are answered in their order.
+// little between messages (wire gives large buffers back), large messages of all connections share a budget of memory, and a client
+// that stops in the middle of a message is dropped after a while. Requests are answered in their order.
 //
 // The server does not own the database: close the server first, then the database.
 package server
@@ -21,7 +21,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"syscall"
 	"time"
 
@@ -35,6 +37,8 @@ const (
 	connectionsMax = 20_000
 	// stallMax is how long a client may pause in the middle of a message, its own or ours.
 	stallMax = 2 * time.Minute
+	// messageMemory is what large messages may take together, unless Options say otherwise.
+	messageMemory = 1 << 30
 	// closeGrace is how long Close lets running commands finish before it cancels them.
 	closeGrace = 10 * time.Second
 )
@@ -47,6 +51,8 @@ type Options struct {
 	Logger *slog.Logger
 	// MaxConnections bounds the number of clients; 0 is 20 000.
 	MaxConnections int
+	// MessageMemory bounds, in bytes, what all large requests and replies under way may take together; 0 is 1 GiB.
+	MessageMemory int64
 	// Process is what clients are told about this process.
 	Process command.Process
 	// Warnings are shown by mongosh when it connects.
@@ -64,6 +70,7 @@ type Server struct {
 	ctx      context.Context // of all commands
 	cancel   context.CancelCauseFunc
 	running  env.WaitGroup // connections
+	budget   budget
 
 	mu        env.Mutex
 	conns     map[*conn]bool
@@ -85,6 +92,9 @@ func New(db *engine.DB, o Options) *Server {
 	if o.MaxConnections == 0 {
 		o.MaxConnections = connectionsMax
 	}
+	if o.MessageMemory == 0 {
+		o.MessageMemory = messageMemory
+	}
 	s := &Server{
 		env: o.Env, log: o.Logger, max: o.MaxConnections,
 		commands: command.New(db, command.Options{
@@ -96,6 +106,7 @@ func New(db *engine.DB, o Options) *Server {
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.mu.Init(s.env, env.RankNone, "server")
 	s.running.Init(s.env, "connections")
+	s.budget.init(s.env, o.MessageMemory)
 	return s
 }
 
@@ -182,22 +193,23 @@ func (s *Server) Close() error {
 	}
 	s.closed = true
 	var errs []error
-	for l := range s.listeners {
+	for l := range s.listeners { // order: only a real server has any
 		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}
-	for c := range s.conns {
+	for _, c := range s.oldestFirst() {
 		if !c.busy {
 			_ = c.nc.Close()
 		}
 	}
 	s.mu.Unlock()
+	s.budget.close()
 	stop := s.env.Clock.AfterFunc(closeGrace, func() {
 		s.cancel(ErrClosed)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for c := range s.conns {
+		for _, c := range s.oldestFirst() {
 			_ = c.nc.SetDeadline(s.env.Clock.Now())
 		}
 	})
@@ -206,6 +218,11 @@ func (s *Server) Close() error {
 	s.cancel(ErrClosed)
 	s.commands.Close()
 	return errors.Join(errs...)
+}
+
+// oldestFirst gives the connections in the order in which they came. mu is locked.
+func (s *Server) oldestFirst() []*conn {
+	return slices.SortedFunc(maps.Keys(s.conns), func(a, b *conn) int { return int(a.client.ID) - int(b.client.ID) })
 }
 
 func (s *Server) isClosed() bool {
@@ -241,6 +258,6 @@ func (s *Server) setBusy(c *conn, busy bool) bool {
 
 // harmless says whether an error of a connection is only its end.
 func harmless(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) ||
+	return errors.Is(err, io.EOF) || errors.Is(err, ErrClosed) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

@@ -267,6 +267,64 @@ func TestStalledClientIsDropped(t *testing.T) {
 	})
 }
 
+// Requests wait for memory that others hold, and nobody waits for ever.
+func TestLargeMessagesShareABudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(nil, Options{MessageMemory: 5 << 20})
+		ctx := context.Background()
+		dial := func() net.Conn {
+			nc, err := s.DialContext(ctx, "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return nc
+		}
+		large := opMsg(marshal(t, bson.D{{Key: "ping", Value: strings.Repeat("x", 3<<20)}, {Key: "$db", Value: "admin"}}), 0, false)
+		holder, waiter, small := dial(), dial(), dial()
+		if _, err := holder.Write(large[:1000]); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		start := time.Now()
+		answered := make(chan time.Duration)
+		go func() {
+			_, werr := waiter.Write(large)
+			m, rerr := wire.NewReader(waiter).Read()
+			if werr != nil || rerr != nil || bson.Raw(m.Body).Lookup("ok").Double() != 1 {
+				t.Errorf("the one who waits: %v, %v", werr, rerr)
+			}
+			answered <- time.Since(start)
+		}()
+		if _, err := small.Write(opMsg(marshal(t, ping), 0, false)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := wire.NewReader(small).Read(); err != nil || time.Since(start) != 0 {
+			t.Errorf("a small message: %v after %v", err, time.Since(start))
+		}
+		if took := <-answered; took != stallMax {
+			t.Errorf("the one who waits was answered after %v", took)
+		}
+		if s.budget.free != 5<<20 {
+			t.Errorf("%d bytes are free", s.budget.free)
+		}
+
+		// Who still waits when the server closes is sent away.
+		holder, waiter = dial(), dial()
+		if _, err := holder.Write(large[:1000]); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if _, err := waiter.Write(large[:1000]); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		start = time.Now()
+		if err := s.Close(); err != nil || time.Since(start) != 0 {
+			t.Errorf("Close: %v after %v", err, time.Since(start))
+		}
+	})
+}
+
 func TestPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newPipe(env.Real())

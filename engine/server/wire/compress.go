@@ -65,7 +65,11 @@ func (r *Reader) inflate(b []byte) ([]byte, error) {
 	}
 	total := headerSize + int(size)
 	if cap(r.plain) < total {
-		r.plain = make([]byte, total)
+		if total > bufferKeep {
+			r.plain = takeLarge(total)
+		} else {
+			r.plain = make([]byte, total)
+		}
 	}
 	p := r.plain[:total]
 	putI32(p, int32(total))

@@ -27,6 +27,9 @@ type Reader struct {
 	// OnWait, if set, is called before a read that begins a message (true) or continues one (false); a server sets deadlines
 	// there.
 	OnWait func(idle bool)
+	// OnLarge, if set, is called before buffers of size bytes are made for a message of more than [MessageLarge] bytes. An
+	// error ends the connection.
+	OnLarge func(size int64) error
 }
 
 // NewReader makes a Reader of src.
@@ -46,6 +49,9 @@ func (r *Reader) Read() (*Message, error) {
 	if size < headerSize || size > MessageSizeMax {
 		return nil, fmt.Errorf("a message claims a length of %d bytes", size)
 	}
+	if err := r.announce(int64(size)); err != nil {
+		return nil, err
+	}
 	if err := r.fill(int(size)); err != nil {
 		return nil, err
 	}
@@ -61,6 +67,26 @@ func (r *Reader) Read() (*Message, error) {
 		}
 	}
 	return m, m.parse(b)
+}
+
+// announce tells what the message at r.from, of size bytes, will take: if it is compressed, inflated as well.
+func (r *Reader) announce(size int64) error {
+	if r.OnLarge == nil {
+		return nil
+	}
+	if OpCode(i32(r.buf[r.from+12:])) == OpCompressed && size >= compressedHeaderSize {
+		if err := r.fill(compressedHeaderSize); err != nil {
+			return err
+		}
+		// inflate checks the claim; one that is too large is none.
+		if claim := int64(i32(r.buf[r.from+20:])); claim > 0 && claim <= MessageSizeMax {
+			size += claim
+		}
+	}
+	if size <= MessageLarge {
+		return nil
+	}
+	return r.OnLarge(size)
 }
 
 // fill reads until n bytes have arrived.
@@ -92,8 +118,14 @@ func (r *Reader) room(limit int) {
 	}
 	have := r.to - r.from
 	if size := max(bufferStep, min(limit, bufferGrowth*have)); size > len(r.buf) {
-		next := make([]byte, size)
+		var next []byte
+		if size > bufferKeep {
+			next = takeLarge(size)
+		} else {
+			next = make([]byte, size)
+		}
 		copy(next, r.buf[r.from:r.to])
+		giveLarge(r.buf)
 		r.buf = next
 	} else {
 		copy(r.buf, r.buf[r.from:r.to])
@@ -104,11 +136,13 @@ func (r *Reader) room(limit int) {
 // trim gives large buffers back between messages.
 func (r *Reader) trim() {
 	if cap(r.plain) > bufferKeep {
+		giveLarge(r.plain)
 		r.plain = nil
 	}
 	if have := r.to - r.from; len(r.buf) > bufferKeep && have <= bufferStep {
 		next := make([]byte, bufferStep)
 		copy(next, r.buf[r.from:r.to])
+		giveLarge(r.buf)
 		r.buf, r.from, r.to = next, 0, have
 	}
 }

@@ -10,11 +10,13 @@ import (
 //	r.Begin(m, id)
 //	r.Buf = append(r.Buf, doc...)
 //	conn.Write(r.End(compress))
+//	r.Sent()
 //
-// A Reply is used again for the next answer; what End gave dies then.
+// A Reply is used again for the next answer; what End gave dies with Sent.
 type Reply struct {
 	Buf []byte
 
+	wasLarge   bool   // the last answer was: the next one will be, too
 	op         OpCode // the request's
 	checksum   bool
 	compressor Compressor
@@ -33,8 +35,8 @@ const (
 // Begin starts the answer to m, with a request number of its own.
 func (r *Reply) Begin(m *Message, id int32) {
 	r.op, r.checksum, r.compressor = m.Op, m.Checksum, m.Compressor
-	if cap(r.Buf) > bufferKeep {
-		r.Buf = nil
+	if r.wasLarge && r.Buf == nil {
+		r.Buf = takeLarge(bufferKeep + 1)
 	}
 	b := appendI32(r.Buf[:0], 0) // the length, set by End
 	b = appendI32(b, id)
@@ -72,6 +74,18 @@ func (r *Reply) Restart() {
 	r.Buf = r.Buf[:msgHeadSize]
 }
 
+// Sent ends the answer.
+func (r *Reply) Sent() {
+	if r.wasLarge = len(r.Buf) > bufferKeep; cap(r.Buf) > bufferKeep {
+		giveLarge(r.Buf)
+		r.Buf = nil
+	}
+	if cap(r.packed) > bufferKeep {
+		giveLarge(r.packed)
+		r.packed = nil
+	}
+}
+
 // End gives the bytes to send. compress allows the compressor that the request came with.
 func (r *Reply) End(compress bool) []byte {
 	if r.checksum {
@@ -83,9 +97,6 @@ func (r *Reply) End(compress bool) []byte {
 	c := r.compressor
 	if !compress || c == None {
 		return r.Buf
-	}
-	if cap(r.packed) > bufferKeep {
-		r.packed = nil
 	}
 	p := append(r.packed[:0], r.Buf[:headerSize]...)
 	putI32(p[12:], int32(OpCompressed))

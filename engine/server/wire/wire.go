@@ -55,6 +55,9 @@ const (
 	// WriteBatchMax is the number of statements that one command may carry.
 	WriteBatchMax = 100_000
 
+	// MessageLarge is from what length on a message's memory is worth counting.
+	MessageLarge = 1 << 20
+
 	// A command has room for a document of the largest size and its own fields.
 	documentSizeMax = DocumentSizeMax + 16<<10
 
