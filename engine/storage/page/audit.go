@@ -129,6 +129,9 @@ func (a *Allocator) Check() error {
 			t.backed += backed
 			if r.isGroup(w) {
 				t.room += backed
+				if backed > 0 && w < r.room {
+					return fmt.Errorf("region %d, word %d: has room, but the search begins at word %d", i, w, r.room)
+				}
 			}
 			t.pending += bits.OnesCount64(reached &^ r.used[w])
 			t.used += bits.OnesCount64(r.used[w])

@@ -201,7 +201,7 @@ func (r *region) recountAll() {
 		r.free[w] = ^(r.used[w] | r.cur[w] | r.old[w] | r.next[w]) & r.below(w)
 		r.count(w, +1)
 	}
-	r.forget()
+	r.forget(0)
 }
 
 // A bitmap's page has page k of the region in bit k%8 of byte k/8. What lies beyond the region is zero.

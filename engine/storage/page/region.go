@@ -35,6 +35,7 @@ type region struct {
 	// something becomes free.
 	runMax    [2]uint32 // no longer run
 	groupless [2]bool   // no word that could become a group
+	room      int       // no group with room before this word
 }
 
 // tally counts pages.
@@ -109,7 +110,7 @@ func (r *region) recount(w int) {
 		r.setGroup(w, false)
 	}
 	if r.free[w]&^was != 0 {
-		r.forget()
+		r.forget(w)
 	}
 	r.count(w, +1)
 }
@@ -117,13 +118,14 @@ func (r *region) recount(w int) {
 // setBacked says that the pages of word w have storage.
 func (r *region) setBacked(w int) {
 	r.edit(r.backed, w, r.below(w), 0)
-	r.forget()
+	r.forget(w)
 }
 
-// forget says that a search may find more than the last one.
-func (r *region) forget() {
+// forget says that a search may find more in word w than the last one.
+func (r *region) forget(w int) {
 	r.runMax = [2]uint32{regionPagesMax, regionPagesMax}
 	r.groupless = [2]bool{}
+	r.room = min(r.room, w)
 }
 
 // below is the mask of the pages of word w that are below the end of the file.
@@ -161,6 +163,7 @@ func (r *region) makeGroup(w int) {
 	r.count(w, -1)
 	r.setGroup(w, true)
 	r.count(w, +1)
+	r.room = min(r.room, w)
 }
 
 // setLimit moves the end of the file.

@@ -35,12 +35,15 @@ const (
 // held. The error is env.ErrNoSpace if the disk is full, or if only the reserve is left and q is not privileged; then the
 // allocator is as before.
 func (a *Allocator) Reserve(q Request) (*Ticket, error) {
+	if q.Pages < 0 {
+		return nil, fmt.Errorf("page: a ticket of %d pages", q.Pages)
+	}
 	for _, n := range q.Runs {
 		if n == 0 || n > a.MaxRun() {
 			return nil, fmt.Errorf("page: a run of %d pages, of at most %d", n, a.MaxRun())
 		}
 	}
-	t := &Ticket{a: a, privileged: q.Privileged}
+	t := &Ticket{a: a, privileged: q.Privileged, pages: make([]ID, 0, q.Pages)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for !a.fill(t, q, search{backed: true}) {
@@ -117,8 +120,12 @@ func (t *Ticket) extend(q Request) bool {
 
 // empty gives back all that the ticket holds.
 func (a *Allocator) empty(t *Ticket) {
-	for _, id := range t.pages {
-		a.free(Run{First: id, Count: 1})
+	for i := 0; i < len(t.pages); { // adjacent ones together
+		run := Run{First: t.pages[i], Count: 1}
+		for i++; i < len(t.pages) && t.pages[i] == run.End() && run.End()%groupPages != 0; i++ {
+			run.Count++
+		}
+		a.free(run)
 	}
 	for _, run := range t.runs {
 		a.free(run)
@@ -370,9 +377,18 @@ func (a *Allocator) takeFromGroups(t *Ticket, n int, backed bool) int {
 		if backed && r.tally.room == 0 || r.tally.free == 0 {
 			continue
 		}
-		for g, groups := range r.grouped {
+		from := 0
+		if backed {
+			from = r.room
+		}
+		for g := from / 64; g < len(r.grouped) && n > 0; g++ {
+			groups := r.grouped[g] &^ (1<<max(from-g*64, 0) - 1)
 			for ; groups != 0 && n > 0; groups &= groups - 1 {
-				n = r.takeBits(t, g*64+bits.TrailingZeros64(groups), n, backed)
+				w := g*64 + bits.TrailingZeros64(groups)
+				n = r.takeBits(t, w, n, backed)
+				if backed {
+					r.room = w
+				}
 			}
 		}
 	}
