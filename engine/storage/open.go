@@ -293,7 +293,11 @@ const applyMax = 1024
 func (s *Store) apply(payload []byte) error {
 	d := wal.NewDecoder(payload)
 	var chunk []wal.Record
+	highest := uint32(0)
+	held := make(map[uint32]bool)
 	flush := func() error {
+		highest = 0
+		clear(held)
 		if len(chunk) == 0 {
 			return nil
 		}
@@ -309,8 +313,6 @@ func (s *Store) apply(payload []byte) error {
 		chunk = chunk[:0]
 		return err
 	}
-	highest := uint32(0)
-	held := make(map[uint32]bool)
 	for d.Next() {
 		r := d.Record()
 		if r.Type == wal.CreateCollection {
@@ -325,8 +327,6 @@ func (s *Store) apply(payload []byte) error {
 			if err := flush(); err != nil {
 				return err
 			}
-			clear(held)
-			highest = 0
 		}
 		highest = max(highest, r.Coll)
 		held[r.Coll] = true
