@@ -3,6 +3,7 @@ package storage
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/multiforadb/multiforadb/engine/env"
@@ -100,10 +101,11 @@ func (c *checker) run(sn *Snapshot) {
 	if err != nil {
 		r.fault("%v", err)
 	}
-	for id := range c.extents {
+	for _, id := range slices.Sorted(maps.Keys(c.extents)) {
 		r.fault("collection %d: has extents, but no head", id)
 	}
 	faults, _ := s.alloc.Audit(page.MapUsed, func(yield func(page.Run)) error {
+		// order: the audit marks them in a bitmap
 		for id := range c.owners {
 			yield(page.Run{First: id, Count: 1})
 		}

@@ -388,9 +388,7 @@ func (c *Collection) openExtent(size int) error {
 
 // extentsChanged lists the extents whose live bytes the write changed, in the order of the file.
 func (c *Collection) extentsChanged() []*extent {
-	xs := slices.Collect(maps.Keys(c.deltas))
-	slices.SortFunc(xs, func(a, b *extent) int { return int(int64(a.run.First) - int64(b.run.First)) })
-	return xs
+	return slices.SortedFunc(maps.Keys(c.deltas), func(a, b *extent) int { return int(int64(a.run.First) - int64(b.run.First)) })
 }
 
 // settle finds the extents that the write has emptied. It is the last step before the write is installed.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 
 	"github.com/multiforadb/multiforadb/engine/env"
 	"github.com/multiforadb/multiforadb/engine/storage/btree"
@@ -215,7 +217,8 @@ func (s *Store) load() error {
 	}
 	var touched []*coll
 	colls := []*coll{}
-	for id, h := range loaded {
+	for _, id := range slices.Sorted(maps.Keys(loaded)) {
+		h := loaded[id]
 		c := newColl(s.env, id)
 		h.open = h.open.rounded()
 		c.head.Store(h)

@@ -126,6 +126,7 @@ var sizes = func() (s [256]int8) {
 	for _, t := range types {
 		s[t.typ] = sizeVaries
 	}
+	// order: each sets its own place
 	for t, n := range map[bson.Type]int8{
 		bson.TypeDouble: 8, bson.TypeDateTime: 8, bson.TypeTimestamp: 8, bson.TypeInt64: 8, bson.TypeInt32: 4, bson.TypeBoolean: 1,
 		bson.TypeObjectID: 12, bson.TypeDecimal128: 16,
