@@ -41,7 +41,7 @@ func newPattern(expr, options string) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pattern{anchored: t.anchored, prefix: string(t.prefix), exact: t.anchored && t.prefixOpen, weight: t.weight() + 100}
+	p := &pattern{anchored: t.anchored, prefix: string(t.prefix), exact: t.anchored && t.prefixOpen, weight: int(min(t.weight(), linearMax)) + 100}
 	if t.fits && t.weight() <= linearMax {
 		if p.linear, err = regexp.Compile(string(t.re2)); err == nil {
 			return p, nil

@@ -22,9 +22,9 @@ type translator struct {
 	names  map[string]int
 	refMax int // the highest group that is referred to
 
-	atom  atom // what a quantifier would apply to
-	sum   int  // weight of the open group before atom
-	caret bool // a multi-line ^ stands directly before
+	atom  atom  // what a quantifier would apply to
+	sum   int64 // weight of the open group before atom
+	caret bool  // a multi-line ^ stands directly before
 
 	anchored   bool
 	prefix     []byte
@@ -33,11 +33,14 @@ type translator struct {
 
 type flags struct{ i, m, s, x, ungreedy bool }
 
+// weightLarge is where weights stop growing: far above all that is allowed, and far enough below the largest number.
+const weightLarge int64 = 1 << 40
+
 // atom is the last item of the current branch: where it begins in each translation, 0 width for assertions.
 type atom struct {
 	ok         bool // there is one
 	re2, net   int
-	weight     int
+	weight     int64
 	wide       bool // it consumes at least one character
 	afterCaret bool
 	literal    int // bytes that it added to the prefix
@@ -46,11 +49,11 @@ type atom struct {
 type group struct {
 	flags    flags
 	re2, net int
-	sum      int
+	sum      int64
 	look     bool
 }
 
-func (t *translator) weight() int { return t.sum + t.atom.weight }
+func (t *translator) weight() int64 { return t.sum + t.atom.weight }
 
 func translate(src, options string) (*translator, error) {
 	t := &translator{src: src, fits: true, names: map[string]int{}}
@@ -336,8 +339,7 @@ func (t *translator) quantify(lo, hi int) error {
 	}
 	t.re2 = splice(t.re2, a.re2, "(?:(?:", ")"+q+mark+")")
 	t.net = splice(t.net, a.net, open+"(?:", ")"+q+mark+")")
-	times := max(lo, hi, 1)
-	a.weight = min(a.weight*times+1, 1<<40)
+	a.weight = min(a.weight*int64(max(lo, hi, 1))+1, weightLarge)
 	a.literal, a.wide = 0, a.wide && lo > 0
 	return nil
 }
@@ -392,7 +394,7 @@ func (t *translator) close() error {
 	t.stack = t.stack[:len(t.stack)-1]
 	t.both(")")
 	t.prefixOpen = false
-	t.atom = atom{ok: true, re2: g.re2, net: g.net, weight: min(t.sum+1, 1<<40)}
+	t.atom = atom{ok: true, re2: g.re2, net: g.net, weight: min(t.sum+1, weightLarge)}
 	t.sum, t.flags = g.sum, g.flags
 	return nil
 }
