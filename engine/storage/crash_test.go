@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/multiforadb/multiforadb/sim/judge"
 	"github.com/multiforadb/multiforadb/simfs"
 )
 
@@ -168,11 +169,11 @@ func (c *crasher) liveOn(s *Store, image *simfs.FS, fail func(string, ...any)) {
 }
 
 func TestStoreSurvivesCrashes(t *testing.T) {
-	total := 0
+	total, counts := 0, judge.Counts{}
 	seeds(t, func(t *testing.T, r *rand.Rand) {
 		w := newWorld(t, r, simfs.Options{})
 		c := &crasher{w: w, r: rand.New(rand.NewPCG(r.Uint64(), 2)), share: 12}
-		w.disk.SetHooks(simfs.Hooks{Watch: c.watch})
+		w.watch = c.watch
 		if err := w.open(); err != nil {
 			t.Fatal(err)
 		}
@@ -186,10 +187,11 @@ func TestStoreSurvivesCrashes(t *testing.T) {
 		}
 		c.off = true
 		w.sound("at the end")
-		if err := w.s.Close(); err != nil {
+		if err := errors.Join(w.s.Close(), w.judge.Err()); err != nil {
 			t.Fatal(err)
 		}
 		total += c.images
+		counts.Add(w.judge.Counts())
 	})
-	t.Logf("%d crash images", total)
+	t.Logf("%d crash images, judges: %+v", total, counts)
 }

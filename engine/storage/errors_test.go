@@ -90,6 +90,9 @@ func failOnce(t *testing.T, seed uint64, nth int, fault simfs.Fault) bool {
 			return true
 		}
 		if w.s.Failed() != nil {
+			if err := w.leaveAll(); err != nil {
+				t.Fatal(context("a pinned snapshot after a failure", err))
+			}
 			if _, err := w.s.Write(func(*Writer) error { return nil }); !errors.Is(err, ErrFailed) {
 				t.Fatal(context("a write after a failure", err))
 			}

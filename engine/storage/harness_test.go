@@ -13,6 +13,7 @@ import (
 	"github.com/multiforadb/multiforadb/engine/env"
 	"github.com/multiforadb/multiforadb/engine/storage/btree"
 	"github.com/multiforadb/multiforadb/engine/storage/page"
+	"github.com/multiforadb/multiforadb/sim/judge"
 	"github.com/multiforadb/multiforadb/simfs"
 )
 
@@ -94,10 +95,14 @@ func sortedKeys[K ~uint32 | ~uint64 | ~string, V any](m map[K]V) []K {
 	return keys
 }
 
-// read gives the fingerprint of what a snapshot holds.
+// read gives the fingerprint of what the newest snapshot holds.
 func read(s *Store) (f fingerprint, err error) {
 	sn := s.Snapshot()
 	defer sn.Release()
+	return readSnapshot(sn)
+}
+
+func readSnapshot(sn *Snapshot) (f fingerprint, err error) {
 	err = sn.Guard(func() error {
 		d := dumper{sha256.New()}
 		err := sn.heads.all(func(id CollID, h *head) error {
@@ -139,15 +144,33 @@ type world struct {
 	o    Options
 	s    *Store
 
+	judge *judge.Judge
+	watch func(simfs.Event) // told of what the judge has seen
+
 	m       model
 	history []fingerprint // state after the n-th write
 	acked   int           // index in history
 	waiting []Commit      // of the writes after acked
-	calm    bool          // errors of writes are expected
+	parked  []parked
+}
+
+// parked is a snapshot that is held for a while, and what it showed at first.
+type parked struct {
+	sn  *Snapshot
+	was fingerprint
+	pin *judge.Pin
 }
 
 func newWorld(t testing.TB, r *rand.Rand, disk simfs.Options) *world {
-	w := &world{t: t, r: r, disk: simfs.New(disk), o: tiny(r), m: model{0: newModelColl()}}
+	w := &world{t: t, r: r, o: tiny(r), m: model{0: newModelColl()}}
+	disk.Hooks.Watch = func(e simfs.Event) {
+		w.judge.Watch(e)
+		if w.watch != nil {
+			w.watch(e)
+		}
+	}
+	w.disk = simfs.New(disk)
+	w.judge = judge.New(w.disk, testDir, judge.Options{})
 	w.env = w.disk.Env(r.Uint64())
 	w.history = []fingerprint{w.m.fingerprint()}
 	return w
@@ -224,7 +247,69 @@ func (w *world) wait() error {
 	}
 	w.waiting = nil
 	w.acked = len(w.history) - 1
-	return nil
+	if w.r.IntN(8) == 0 {
+		w.judge.Visible(uint64(w.s.visible.Load().lsn))
+	}
+	return w.judge.Err()
+}
+
+// park holds the newest snapshot for a while, or lets one go.
+func (w *world) park() error {
+	if len(w.parked) >= 3 || len(w.parked) > 0 && w.r.IntN(3) == 0 {
+		i := w.r.IntN(len(w.parked))
+		p := w.parked[i]
+		w.parked = slices.Delete(w.parked, i, i+1)
+		return p.leave()
+	}
+	p := parked{sn: w.s.Snapshot()}
+	var refs []page.Ref
+	f, err := readSnapshot(p.sn)
+	if err == nil {
+		refs, err = p.sn.pageRefs()
+	}
+	p.was, p.pin = f, w.judge.Pin(refs)
+	w.parked = append(w.parked, p)
+	return err
+}
+
+// leave lets the snapshot go, which must still show what it did at first.
+func (p parked) leave() error {
+	f, err := readSnapshot(p.sn)
+	if err == nil && f != p.was {
+		err = errors.New("a pinned snapshot shows another state than before")
+	}
+	p.pin.Release()
+	p.sn.Release()
+	return err
+}
+
+func (w *world) leaveAll() error {
+	var errs []error
+	for _, p := range w.parked {
+		errs = append(errs, p.leave())
+	}
+	w.parked = nil
+	return errors.Join(errs...)
+}
+
+// pageRefs gives every page with a header that the snapshot reaches.
+func (sn *Snapshot) pageRefs() (refs []page.Ref, err error) {
+	add := func(ref page.Ref) error {
+		refs = append(refs, ref)
+		return nil
+	}
+	err = sn.Guard(func() error {
+		return sn.heads.all(func(_ CollID, h *head) error {
+			for _, t := range h.trees {
+				err := btree.Tree{Head: t.Head, R: sn.s}.Walk(func(ref page.Ref, _ uint8, _ bool) error { return add(ref) })
+				if err != nil {
+					return err
+				}
+			}
+			return h.table.Walk(sn.s, func(ref page.Ref, _ int) error { return add(ref) })
+		})
+	})
+	return refs, err
 }
 
 // step does one random thing.
@@ -252,13 +337,15 @@ func (w *world) step() error {
 		return w.delete(id, mc)
 	case kind < 91:
 		return w.s.Checkpoint()
-	case kind < 94:
+	case kind < 93:
 		return w.s.Mark()
+	case kind < 95:
+		return w.park()
 	case kind < 98:
 		_, err := w.s.ClearStep()
 		return err
 	case kind == 98:
-		if err := w.wait(); err != nil {
+		if err := errors.Join(w.wait(), w.leaveAll()); err != nil {
 			return err
 		}
 		if err := w.s.Close(); err != nil {
@@ -407,6 +494,9 @@ func (w *world) sound(context string) {
 	}
 	if f != w.history[len(w.history)-1] {
 		w.t.Fatalf("%s: the state is not the model's", context)
+	}
+	if err := errors.Join(w.leaveAll(), w.judge.Err()); err != nil {
+		w.t.Fatalf("%s: %v", context, err)
 	}
 	if r := w.s.Check(); len(r.Faults) > 0 {
 		w.t.Fatalf("%s: check: %v", context, r.Faults)
