@@ -271,6 +271,7 @@ func (s *Store) writeCheckpoint(sn *Snapshot, folds []fold, trees metaTrees, w *
 	if err := s.log.Release(wal.LSN(older)); err != nil {
 		return err
 	}
+	s.setReserve()
 	s.stats.checkpoints.Add(1)
 
 	s.pipe.Lock()

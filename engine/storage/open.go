@@ -171,7 +171,7 @@ func (s *Store) recover(loaded func(*Store)) (err error) {
 	if s.alloc, err = page.Load(s.env, s.file, choice); err != nil {
 		return err
 	}
-	s.alloc.SetReserve(s.o.Reserve)
+	s.setReserve()
 	if s.mapping, err = s.file.Map(s.o.MapReserve); err != nil {
 		return err
 	}
@@ -191,6 +191,11 @@ func (s *Store) recover(loaded func(*Store)) (err error) {
 		loaded(s)
 	}
 	return s.mapping.Guard(func() error { return s.replay(from) })
+}
+
+// setReserve fits the reserve to the size of the file.
+func (s *Store) setReserve() {
+	s.alloc.SetReserve(min(s.o.Reserve, max(64, int(s.alloc.Stats().File/200))))
 }
 
 func (s *Store) pickMeta() (page.Choice, error) {

@@ -50,7 +50,8 @@ type Options struct {
 	CheckpointPages int64
 	// MarkAfter is how long the log must be idle before a mark says that its last batch is durable; 0 means 100 ms.
 	MarkAfter time.Duration
-	// Reserve is the space in pages that only what frees space may use; 0 means 1 024 (4 MiB).
+	// Reserve is the most space, in pages, that only what frees space may use; 0 means 1 024 (4 MiB). It is 0.5% of the file
+	// as long as that is less, and at least 64 pages.
 	Reserve int
 	// MapReserve is the address range for the data file in bytes; 0 means 1 TiB, or 1 GiB on 32-bit machines.
 	MapReserve int64

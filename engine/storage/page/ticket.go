@@ -25,9 +25,9 @@ type Request struct {
 	Privileged bool     // may use the reserve: for deletes, checkpoints, the cleaner and recovery
 }
 
-// Growth is by 1% of the file, at most 64 MiB, and at least one group.
+// Growth is by 0.5% of the file, at most 64 MiB, and at least one group.
 const (
-	growthShare = 100
+	growthShare = 200
 	growthMax   = 64 << 20 / Size
 )
 
