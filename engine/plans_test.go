@@ -22,12 +22,19 @@ var (
 	planSeeds = flag.Int("plan.seeds", 8, "how many seeds TestPlansAgree runs")
 )
 
-// generator makes documents, filters, indexes and sorts that meet often: few paths, few values, every shape of array.
-type generator struct{ *rand.Rand }
+// generator makes documents, filters, indexes and sorts that meet often: few paths, few values, every shape of array. A narrow one
+// has three values and the paths below one array, so that what is true of two elements is seldom true of one.
+type generator struct {
+	*rand.Rand
+	narrow bool
+}
 
 func (g generator) pick(list ...string) string { return list[g.IntN(len(list))] }
 
 func (g generator) scalar() string {
+	if g.narrow {
+		return g.pick("1", "2", "3")
+	}
 	return g.pick("1", "2", "3", "1.0", "2.5", "NumberLong(3)", `NumberDecimal("2.5")`, `"x"`, `"xy"`, `"y"`, "null", "true", "false", "NaN", "-0.0", "MinKey", "MaxKey",
 		"{}", "{x: 1}", "{x: 2, y: 1}", "{y: null}", "[]", "[1]", "[1, 2]", "undefined", "/x/", "ISODate(\"2020-01-01T00:00:00Z\")")
 }
@@ -64,6 +71,13 @@ func (g generator) list(f func() string, most int) string {
 
 func (g generator) document(id int) string {
 	fields := []string{fmt.Sprintf("_id: %d", id)}
+	if g.narrow {
+		elements := g.list(func() string { return g.object(0) }, 3)
+		if g.IntN(4) == 0 {
+			elements = g.list(func() string { return g.value(1) }, 2)
+		}
+		return fmt.Sprintf("{_id: %d, a: [%s]}", id, elements)
+	}
 	for _, name := range []string{"a", "b", "c"} {
 		if g.IntN(4) > 0 {
 			fields = append(fields, name+": "+g.value(2))
@@ -73,6 +87,9 @@ func (g generator) document(id int) string {
 }
 
 func (g generator) path() string {
+	if g.narrow {
+		return g.pick("a.x", "a.y", "a.x", "a.y", "a", "a.0", "a.1")
+	}
 	return g.pick("a", "a", "b", "c", "a.x", "a.y", "b.x", "a.x.y", "a.0", "b.1.x")
 }
 
@@ -174,7 +191,7 @@ func TestPlansAgree(t *testing.T) {
 }
 
 func comparePlans(t *testing.T, seed uint64) {
-	g := generator{rand.New(rand.NewPCG(seed, 7))}
+	g := generator{rand.New(rand.NewPCG(seed, 7)), seed%2 == 0}
 	db := open(t)
 	ctx := context.Background()
 	for i := range 3 { // before there are documents, and after

@@ -278,7 +278,7 @@ func notLimit(n *match.Not, path string) (limit, bool) {
 	switch {
 	case !ok:
 		return limit{}, false
-	case !l.exact, numbered(path):
+	case !l.exact:
 		return limit{set: setAll, nulls: true}, true
 	case !l.nulls:
 		return limit{set: l.set.complement(), exact: true, nulls: true}, true

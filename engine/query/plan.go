@@ -419,6 +419,9 @@ func (pl *planner) fieldSet(x *Index, i int, chosen [][]limit) (set, []limit) {
 	}
 	best := -1
 	for k := range list {
+		if x.Sparse && list[k].nulls {
+			continue // the element by which the test passes may have no entry
+		}
 		if (best < 0 || list[k].set.narrower(list[best].set)) && compatible(x, i, &list[k], chosen) {
 			best = k
 		}
@@ -493,6 +496,9 @@ func boundsOf(x *Index, sets []set) Bounds {
 func (pl *planner) order(x *Index, sets []set) (sorted, reverse bool) {
 	if pl.q.Sort == nil {
 		return true, false
+	}
+	if x.Sparse && x.Multikey != 0 {
+		return false, false // an element that has none of the fields has no entry, and counts in a sort
 	}
 	fixed := func(i int) bool { return x.Multikey>>i&1 == 0 && sets[i].point() }
 	at, directed := 0, false
