@@ -28,8 +28,7 @@ func (l *Log) Accept() error {
 }
 
 func (l *Log) accept(p *plan) error {
-	// A name that a killed process gave may be seen and not be durable. It must be before anything that its segment replaces
-	// is taken away.
+	// A name that a killed process gave may be seen and not be durable. It must be before another epoch builds on it.
 	if err := l.env.FS.SyncDir(l.dir); err != nil {
 		return fmt.Errorf("wal: %w", err)
 	}

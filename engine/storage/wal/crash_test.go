@@ -176,6 +176,46 @@ func TestRemainsOfLostBatchStayDead(t *testing.T) {
 	must(t, got.log.Close())
 }
 
+// A process dies between the rename that ends Accept and the sync of the directory. The next one must not build on that name
+// before it is durable; and it shares no epoch with the first.
+func TestAcceptMakesNamesDurableFirst(t *testing.T) {
+	d := simfs.New(simfs.Options{})
+	r, _ := start(t, d, tiny, 2)
+	must(t, r.log.Close())
+	var image *simfs.FS
+	d.SetHooks(simfs.Hooks{Watch: func(ev simfs.Event) {
+		if ev.Op == simfs.OpRename && ev.When == simfs.After {
+			image = d.Kill()
+		}
+	}})
+	first, err := reopen(d.Env(2), tiny, r.metas)
+	must(t, err)
+	if len(image.Pending()) == 0 {
+		t.Fatal("the name is durable")
+	}
+	pending := -1
+	image.SetHooks(simfs.Hooks{Watch: func(ev simfs.Event) {
+		if ev.Op.Mutates() && ev.Op != simfs.OpSyncDir && pending < 0 {
+			pending = len(image.Pending())
+		}
+	}})
+	second, err := reopen(image.Env(3), tiny, r.metas)
+	must(t, err)
+	if pending != 0 {
+		t.Errorf("%d operations pending when Accept begins to write", pending)
+	}
+	third, err := reopen(d.Crash(simfs.Choice{Gen: simfs.DropAll}).Env(4), tiny, r.metas)
+	must(t, err)
+	must(t, same(first, second))
+	must(t, same(first, third))
+	a, b, c := epochOf(first), epochOf(second), epochOf(third)
+	if a>>32+1 != b>>32 || b>>32 != c>>32 || b == c {
+		t.Errorf("epochs %x, then %x, or %x", a, b, c)
+	}
+}
+
+func epochOf(o opened) epoch { return o.log.live[len(o.log.live)-1].epoch }
+
 // Segments are used again with all their old blocks in them. None may pass for a new one.
 func TestStaleBlocksOfUsedSegmentsAreIgnored(t *testing.T) {
 	d := simfs.New(simfs.Options{})

@@ -194,6 +194,49 @@ func TestLostSegmentIsMissed(t *testing.T) {
 	}
 }
 
+// A block whose checksum is right counts only where it belongs.
+func TestBlockOfAnotherPlaceIsRefused(t *testing.T) {
+	o := Options{SegmentSize: 64 << 10, BlockSize: unit}
+	d := simfs.New(simfs.Options{})
+	r, rnd := start(t, d, o, 1)
+	must(t, r.append(rnd, 11000))
+	must(t, r.sync())
+	must(t, r.log.Mark(0))
+	must(t, r.log.Close())
+	le := binary.LittleEndian
+	for _, c := range []struct {
+		name   string
+		change func([]byte)
+		refuse bool
+	}{
+		{"nothing", func(b []byte) {}, false},
+		{"another segment", func(b []byte) { b[8]++ }, true},
+		{"another epoch", func(b []byte) { b[16]++ }, true},
+		{"another LSN", func(b []byte) { le.PutUint64(b[24:], 3*unit) }, true},
+		{"another batch", func(b []byte) { le.PutUint64(b[32:], 2*unit) }, true},
+		{"more durable than possible", func(b []byte) { le.PutUint64(b[40:], 2*unit) }, true},
+		{"after another block", func(b []byte) { b[56]++ }, true},
+		{"stored, of another size", func(b []byte) { b[60]++ }, true},
+		{"unknown flag", func(b []byte) { b[68] |= 4 }, true},
+		{"larger than a block", func(b []byte) { le.PutUint32(b[64:], 1<<30) }, true},
+	} {
+		// The second block of the batch, at LSN 2 units.
+		k := damage(t, d, "wal-1", 3*unit, unit, func(b []byte) {
+			c.change(b)
+			n := min(le.Uint32(b[64:]), unit-blockHeaderSize)
+			le.PutUint32(b, page.Checksum(b[4:blockHeaderSize+n]))
+		})
+		got, err := look(k.Env(1), o, r.metas)
+		if c.refuse != errors.Is(err, page.ErrCorrupt) || !c.refuse && err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if err == nil {
+			must(t, same(got, got))
+			got.log.Close()
+		}
+	}
+}
+
 // A write that the disk swallowed, or put elsewhere, is as bad as rot.
 func TestLostWriteIsMissed(t *testing.T) {
 	for _, f := range []simfs.Fault{{Lose: true}, {Misdirect: unit}, {Misdirect: 2 * unit}} {

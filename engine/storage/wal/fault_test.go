@@ -163,6 +163,9 @@ func TestFullDiskRefusesCleanly(t *testing.T) {
 					t.Fatalf("seed %d, batch %d: no start on a full disk: %v", seed, i, err)
 				}
 				must(t, r.check(got))
+				again, err := look(k.Crash(simfs.Choice{Gen: simfs.DropAll}).Env(seed), o, r.metas)
+				must(t, err)
+				must(t, same(got, again))
 				d, r.log, r.env = k, got.log, k.Env(seed+1)
 			}
 			// Deletes and a checkpoint may use the room kept back.

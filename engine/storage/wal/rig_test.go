@@ -201,8 +201,8 @@ func (r *rig) step(rnd *rand.Rand) error {
 		return r.log.Mark(r.metas[1].gen)
 	}
 	size := []int{1, 1, 1, 3000, 4024, 9000, 30000}[rnd.IntN(7)]
-	if err := r.append(rnd, size); err != nil {
-		return err
+	if err := r.append(rnd, size); err != nil || rnd.IntN(5) == 0 {
+		return err // the next sync is for two batches
 	}
 	return r.sync()
 }
