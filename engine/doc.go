@@ -11,6 +11,35 @@
 // A read pins the visible snapshot for one batch of a cursor, plans (package query), and runs. Between batches a Cursor
 // holds a position and no pin.
 //
+// # One insert, from socket to disk
+//
+//	conn.serve (server)          reads a message (wire.Reader) and has its command run (command.Client.Run)
+//	insert (command)             takes the command's fields apart, calls DB.Insert
+//	DB.Insert                    without a lock: checks each document, gives it an _id; then, many at a time, in a storage.Write:
+//	unit.insert                  under the collection's lock: makes the keys of all indexes (package key), looks for them in those
+//	                             that are unique, then
+//	  storage.Collection.Insert  puts the document behind the last one in the open extent (slab.Write) and its place
+//	                             into the record table (slab.Table), and
+//	  storage.Collection.Put     puts an entry into the tree of each index (btree), all in pages of the write's own; each adds a record
+//	                             to the write's log
+//	storage.Writer.install       hangs it all into the open batch, and the new heads into the collection
+//	writing.end, Commit.Wait     seal, wal.Log.Append and Sync, publish: the document is durable, and visible
+//	conn.answer (server)         sends the reply
+//
+// Later a checkpoint (storage.Store.Checkpoint) writes the pages and the extent to the data file.
+//
+// # One find, from socket to disk
+//
+//	find (command)               calls DB.Find, which parses: filter (match), sort (sortkey), projection (project)
+//	Cursor.Batch                 pins the visible snapshot (storage.Store.Snapshot), finds the collection in it (package catalog), and has
+//	query.New                    choose a plan: ranges of an index's keys, or all records
+//	query.Run.Next               walks them by way of source.go: an entry of the tree gives a RecordID, the record table its place, and
+//	storage.Store.record         its bytes: from memory, if no checkpoint has written them, else from the mapped file, where the
+//	                             checksum is computed once
+//	Cursors (command)            keeps the cursor, if there is more, under a number, and without the pin
+//
+// The bytes of a snapshot die with its pin: what goes into a reply is copied before.
+//
 // # Errors
 //
 // Errors are made by package mongoerr or can be turned into MongoDB's codes by it; see errors.go for storage's.
