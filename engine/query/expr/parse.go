@@ -54,10 +54,12 @@ func (p *parser) parse(v bson.RawValue) (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if constants(nodes) {
-			return literal{v}, nil
+		n := &list{nodes}
+		if !constants(nodes) {
+			return n, nil
 		}
-		return &list{nodes}, nil
+		r, err := n.eval(&Context{})
+		return literal{r}, err
 	}
 	return literal{v}, nil
 }

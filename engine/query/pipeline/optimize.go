@@ -1,0 +1,249 @@
+package pipeline
+
+import (
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/multiforadb/multiforadb/engine/query/match"
+	"github.com/multiforadb/multiforadb/engine/value"
+)
+
+// optimize rearranges the stages so that fewer documents go through costly ones:
+//
+//   - A $match, or those of its conditions for which it is safe, moves before stages that do not touch what it looks at: $sort,
+//     $addFields, $project, $unset, $unwind, $lookup, $graphLookup.
+//   - $skip and $limit move before stages that make one document of each: $project, $addFields, $unset, $replaceRoot.
+//   - Neighbours of one kind become one; a $sort learns how many of its documents a $limit behind it wants.
+//
+// The documents and their order stay the same; an error that only dropped documents would have met may not come up.
+func (p *parser) optimize(r *Pipeline) {
+	for changed := true; changed; {
+		changed = false
+		for i := 0; i+1 < len(r.steps); i++ {
+			if p.pair(r, i) {
+				changed = true
+				break
+			}
+		}
+	}
+	for i := range r.steps {
+		r.keep(i)
+	}
+}
+
+// pair looks at stage i and the one behind, and says whether it changed something.
+func (p *parser) pair(r *Pipeline, i int) bool {
+	a, b := r.steps[i], r.steps[i+1]
+	switch second := b.stage.(type) {
+	case *matchStage:
+		if first, ok := a.stage.(*matchStage); ok && first.rate == 1 && second.rate == 1 {
+			f, err := p.both(first.filter.Raw(), second.filter.Raw())
+			if err != nil {
+				return false
+			}
+			r.steps[i] = matchStep(first, f)
+			r.steps = slices.Delete(r.steps, i+1, i+2)
+			return true
+		}
+		return second.rate == 1 && r.lift(i, second)
+	case *limitStage:
+		if first, ok := a.stage.(*limitStage); ok {
+			r.steps[i].stage = &limitStage{min(first.n, second.n)}
+			r.steps[i].arg = value.Int64(min(first.n, second.n))
+			r.steps = slices.Delete(r.steps, i+1, i+2)
+			return true
+		}
+		return r.swapIfOneToOne(i)
+	case *skipStage:
+		if first, ok := a.stage.(*skipStage); ok && first.n+second.n >= 0 {
+			r.steps[i].stage = &skipStage{first.n + second.n}
+			r.steps[i].arg = value.Int64(first.n + second.n)
+			r.steps = slices.Delete(r.steps, i+1, i+2)
+			return true
+		}
+		return r.swapIfOneToOne(i)
+	}
+	return false
+}
+
+func matchStep(like *matchStage, f *match.Filter) step {
+	return step{"$match", value.Document(f.Raw()), &matchStage{filter: f, rate: 1, c: like.c}}
+}
+
+// swapIfOneToOne moves stage i+1 before stage i if that makes one document of each.
+func (r *Pipeline) swapIfOneToOne(i int) bool {
+	switch r.steps[i].stage.(type) {
+	case *projectStage, *addStage, *rootStage:
+		r.steps[i], r.steps[i+1] = r.steps[i+1], r.steps[i]
+		return true
+	}
+	return false
+}
+
+// lift moves what it can of the $match behind stage i before it.
+func (r *Pipeline) lift(i int, m *matchStage) bool {
+	safe := r.untouched(i)
+	if safe == nil {
+		return false
+	}
+	nodes := []match.Node{m.filter.Root()}
+	if and, ok := nodes[0].(*match.And); ok {
+		nodes = and.Nodes
+	}
+	var before, behind []match.Node
+	for _, n := range nodes {
+		paths, ok := pathsOf(n)
+		for _, path := range paths {
+			ok = ok && safe(path)
+		}
+		if ok {
+			before = append(before, n)
+		} else {
+			behind = append(behind, n)
+		}
+	}
+	if before == nil {
+		return false
+	}
+	lifted := matchStep(m, m.filter.With(match.Conjunction(before...)))
+	if behind == nil {
+		r.steps[i], r.steps[i+1] = lifted, r.steps[i]
+		return true
+	}
+	r.steps[i+1] = matchStep(m, m.filter.With(match.Conjunction(behind...)))
+	r.steps = slices.Insert(r.steps, i, lifted)
+	return true
+}
+
+// untouched says which paths have the same values before and behind stage i, where the stage drops and makes no documents for other
+// reasons than those paths'; nil if nothing may move over it.
+func (r *Pipeline) untouched(i int) func(path string) bool {
+	apart := func(touched ...string) func(string) bool {
+		return func(path string) bool {
+			for _, t := range touched {
+				if overlap(t, path) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	switch s := r.steps[i].stage.(type) {
+	case *sortStage:
+		return func(string) bool { return true }
+	case *addStage:
+		return apart(s.paths...)
+	case *projectStage:
+		if s.excludes != nil {
+			return apart(s.excludes...)
+		}
+		return s.includes
+	case *unwindStage:
+		return apart(strings.Join(s.path, "."), strings.Join(s.index, "."))
+	case *lookupStage:
+		return apart(strings.Join(s.as, "."))
+	case *graphStage:
+		return apart(strings.Join(s.as, "."))
+	}
+	return nil
+}
+
+// includes says whether an inclusion keeps a path as it is: its first part is kept whole.
+func (s *projectStage) includes(path string) bool {
+	head, _, _ := strings.Cut(path, ".")
+	v := value.Lookup(s.raw, head)
+	if head == "_id" && v.Type == 0 {
+		return true
+	}
+	return (v.Type == bson.TypeBoolean || value.IsNumber(v.Type)) && value.Truth(v)
+}
+
+// overlap says whether one path is the other or leads into it.
+func overlap(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
+}
+
+// pathsOf are the paths that a test looks at; false if it may look at others. Parts that are numbers may be positions in arrays,
+// which stages do not know of: for them the answer is false too.
+func pathsOf(n match.Node) ([]string, bool) {
+	var path string
+	var nodes []match.Node
+	switch n := n.(type) {
+	case *match.Always:
+		return nil, true
+	case *match.And:
+		nodes = n.Nodes
+	case *match.Or:
+		nodes = n.Nodes
+	case *match.Nor:
+		nodes = n.Nodes
+	case *match.Not:
+		nodes = []match.Node{n.Node}
+	case *match.Bits:
+		path = n.Path
+	case *match.Comparison:
+		path = n.Path
+	case *match.ElemMatchObject:
+		path = n.Path
+	case *match.ElemMatchValue:
+		path = n.Path
+	case *match.Exists:
+		path = n.Path
+	case *match.In:
+		path = n.Path
+	case *match.Mod:
+		path = n.Path
+	case *match.Regex:
+		path = n.Path
+	case *match.Size:
+		path = n.Path
+	case *match.Type:
+		path = n.Path
+	default: // $expr, $jsonSchema
+		return nil, false
+	}
+	if nodes == nil {
+		for part := range strings.SplitSeq(path, ".") {
+			if part == "" || part[0] >= '0' && part[0] <= '9' {
+				return nil, false
+			}
+		}
+		return []string{path}, true
+	}
+	var all []string
+	for _, n := range nodes {
+		paths, ok := pathsOf(n)
+		if !ok {
+			return nil, false
+		}
+		all = append(all, paths...)
+	}
+	return all, true
+}
+
+// keep tells a $sort at i how many documents the stages behind it want at most.
+func (r *Pipeline) keep(i int) {
+	s, ok := r.steps[i].stage.(*sortStage)
+	if !ok {
+		return
+	}
+	skip := int64(0)
+	for _, next := range r.steps[i+1:] {
+		switch next := next.stage.(type) {
+		case *skipStage:
+			skip += next.n
+		case *limitStage:
+			if skip+next.n > 0 {
+				s.keep = skip + next.n
+			}
+			return
+		default:
+			return
+		}
+	}
+}

@@ -1,0 +1,5 @@
+package pipeline
+
+type windowRow struct{ name string }
+
+var windows []windowRow
