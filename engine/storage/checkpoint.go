@@ -22,6 +22,7 @@ type checkpointer struct {
 	// Under Store.pipe: admission.
 	done    env.Cond
 	pending pendingWork
+	left    int64 // pages in memory after the last checkpoint: the empty ones of open extents are no reason for the next
 	err     error // of the last checkpoint
 }
 
@@ -276,6 +277,7 @@ func (s *Store) writeCheckpoint(sn *Snapshot, folds []fold, trees metaTrees, w *
 
 	s.pipe.Lock()
 	c.err = nil
+	c.left = s.frames.count.Load()
 	c.done.Broadcast()
 	s.pipe.Unlock()
 	return nil

@@ -83,6 +83,7 @@ type Collection struct {
 	fresh  []*extent         // made by this write
 	deltas map[*extent]int64 // live bytes gained and lost
 	gone   []*extent         // given up by this write
+	slack  []page.Run        // ends of extents that the next record did not fit into
 	spans  []span            // bytes appended
 	buffer *frame            // the coll's, or a fresh one
 	size   uint32
@@ -375,6 +376,8 @@ func (c *Collection) openExtent(size int) error {
 	x := &extent{run: run, birth: c.w.gen}
 	c.fresh = append(c.fresh, x)
 	if old := c.head.open; old.run.Count > 0 {
+		empty := old.run.First + page.ID((old.fill+page.Size-1)/page.Size)
+		c.slack = append(c.slack, page.Run{First: empty, Count: uint32(old.run.End() - empty)})
 		// If it holds nothing any more, sealing it off is what frees it: see settle.
 		if o, err := c.extentOf(slab.Place(uint64(old.run.First) * page.Size / slab.Align)); err == nil {
 			c.count(o, 0)

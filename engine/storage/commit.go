@@ -112,6 +112,9 @@ func (c *Collection) install(b *batch) {
 		b.touched = append(b.touched, st)
 	}
 	st.buffer, st.size = c.buffer, c.size
+	for _, r := range c.slack {
+		c.s.frames.drop(r) // no checkpoint will, as it writes what is filled, and one page holds all of the extent's memory
+	}
 	for _, x := range c.fresh {
 		st.addExtent(x)
 		b.born = append(b.born, x.run)

@@ -111,7 +111,7 @@ func (s *Store) account(b *batch) {
 	s.pipe.Lock()
 	c.pending.logBytes += int64(b.logBytes)
 	c.pending.edits += int64(b.edits)
-	due := c.pending.due(s.o) || s.frames.count.Load() > s.o.CheckpointPages
+	due := c.pending.due(s.o) || s.frames.count.Load()-c.left > s.o.CheckpointPages
 	s.pipe.Unlock()
 	if due {
 		s.wantCheckpoint()
@@ -156,7 +156,7 @@ func (s *Store) admit(k kind) error {
 	c := &s.checkpointer
 	s.pipe.Lock()
 	defer s.pipe.Unlock()
-	for c.pending.hard(s.o) || s.frames.count.Load() > 4*s.o.CheckpointPages {
+	for c.pending.hard(s.o) || s.frames.count.Load()-c.left > 4*s.o.CheckpointPages {
 		if err := s.refusal(); err != nil {
 			return err
 		}
@@ -164,6 +164,7 @@ func (s *Store) admit(k kind) error {
 			return c.err
 		}
 		s.stats.admissionWaits.Add(1)
+		s.wantCheckpoint() // nobody else may have: pages of writes under way count, and these have committed nothing yet
 		c.done.Wait()
 	}
 	return nil
