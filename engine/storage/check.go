@@ -53,9 +53,11 @@ func CheckDir(e *env.Env, dir string, o Options) (*Report, error) {
 
 // Check proves the invariants of the newest durable state: every page is reachable exactly once or free, trees are in order,
 // every slot of a record table finds its record inside one of its collection's extents and no two records overlap, the counts
-// of heads and extents are true. It terminates on any damage. Nothing may be writing, and no other snapshot be pinned, or
+// of heads and extents are true. It terminates on any damage. No client may be writing, and no other snapshot be pinned, or
 // pages that these hold are reported as leaked.
 func (s *Store) Check() *Report {
+	s.keeper.work.Lock()
+	defer s.keeper.work.Unlock()
 	s.checkpointer.mu.Lock()
 	defer s.checkpointer.mu.Unlock()
 	c := &checker{s: s, owners: make(map[page.ID]string), report: new(Report)}

@@ -25,6 +25,10 @@ type coll struct {
 	extents []*extent // at head, by first page
 	buffer  *frame    // where records are appended: from some page on to the end of the open extent
 	size    uint32    // pages of the youngest extent of the doubling series
+
+	cleaning cleanPosition
+	dead     atomic.Int64 // bytes of its extents that are not live
+	cleaned  atomic.Bool  // there was nothing to clean, and nothing has died since
 }
 
 // extent is a run of pages that holds records of one collection.
@@ -87,6 +91,8 @@ type Collection struct {
 	spans  []span            // bytes appended
 	buffer *frame            // the coll's, or a fresh one
 	size   uint32
+
+	cleaning cleanPosition // how far the cleaner has come
 }
 
 // span is a range of bytes of the data file that records were appended to, and where they are meanwhile.

@@ -115,20 +115,37 @@ func (c *Collection) install(b *batch) {
 	for _, r := range c.slack {
 		c.s.frames.drop(r) // no checkpoint will, as it writes what is filled, and one page holds all of the extent's memory
 	}
+	if c.cleaning != (cleanPosition{}) {
+		st.cleaning = c.cleaning
+	}
+	var sum space
 	for _, x := range c.fresh {
+		sum.total += int64(x.run.Count) * page.Size
 		st.addExtent(x)
 		b.born = append(b.born, x.run)
 	}
 	for _, x := range c.extentsChanged() {
 		d := c.deltas[x]
 		x.live += d
+		sum.live += d
 		b.extents = append(b.extents, extentChange{coll: c.id, run: x.run, birth: x.birth, live: d})
 	}
 	for _, x := range c.gone {
 		st.removeExtent(x)
+		sum.total -= int64(x.run.Count) * page.Size
+		sum.live -= x.live // of a dropped collection
 		b.extents = append(b.extents, extentChange{coll: c.id, run: x.run, birth: x.birth, gone: true})
 	}
 	b.spans = append(b.spans, c.spans...)
+	c.s.count(st, sum)
+}
+
+// count adds to what is known of the collection's extents.
+func (s *Store) count(c *coll, sum space) {
+	s.stats.extentBytes.Add(sum.total)
+	s.stats.liveBytes.Add(sum.live)
+	c.dead.Add(sum.dead())
+	c.cleaned.Store(false)
 }
 
 // Commit is a point of the order of writes that a reply rests on. The zero Commit is the beginning.

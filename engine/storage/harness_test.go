@@ -267,9 +267,13 @@ func (w *world) park() error {
 	if err == nil {
 		refs, err = p.sn.pageRefs()
 	}
+	if err != nil {
+		p.sn.Release()
+		return err
+	}
 	p.was, p.pin = f, w.judge.Pin(refs)
 	w.parked = append(w.parked, p)
-	return err
+	return nil
 }
 
 // leave lets the snapshot go, which must still show what it did at first.
@@ -341,8 +345,11 @@ func (w *world) step() error {
 		return w.s.Mark()
 	case kind < 95:
 		return w.park()
-	case kind < 98:
+	case kind < 96:
 		_, err := w.s.ClearStep()
+		return err
+	case kind < 98:
+		_, err := w.s.CleanStep()
 		return err
 	case kind == 98:
 		if err := errors.Join(w.wait(), w.leaveAll()); err != nil {

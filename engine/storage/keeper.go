@@ -13,12 +13,14 @@ type keeper struct {
 	mu   env.Mutex
 	cond env.Cond
 	done env.WaitGroup
+	work env.Mutex // held during a round of the loop: a check keeps it out
 
 	stopping   bool
 	checkpoint bool
 	clear      bool
 	mark       bool
 	prepare    bool
+	clean      bool
 	timer      func() bool // stops the timer of a mark, if one runs
 }
 
@@ -68,15 +70,16 @@ func (s *Store) keep() {
 	k := &s.keeper
 	for {
 		k.mu.Lock()
-		for !k.stopping && (s.Failed() != nil || !k.checkpoint && !k.clear && !k.mark && !k.prepare) {
+		for !k.stopping && (s.Failed() != nil || !k.checkpoint && !k.clear && !k.mark && !k.prepare && !k.clean) {
 			k.cond.Wait()
 		}
-		stop, checkpoint, clear, mark, prepare := k.stopping, k.checkpoint, k.clear, k.mark, k.prepare
+		stop, checkpoint, clear, mark, prepare, clean := k.stopping, k.checkpoint, k.clear, k.mark, k.prepare, k.clean
 		k.checkpoint, k.mark, k.prepare = false, false, false
 		k.mu.Unlock()
 		if stop {
 			return
 		}
+		k.work.Lock()
 		if prepare {
 			_ = s.prepareLog()
 		}
@@ -88,6 +91,14 @@ func (s *Store) keep() {
 		if mark {
 			_ = s.Mark()
 		}
+		if clean {
+			more, err := s.CleanStep()
+			if err != nil || !more || !s.dirty(cleanShare) {
+				k.mu.Lock()
+				k.clean = false
+				k.mu.Unlock()
+			}
+		}
 		if clear {
 			if more, err := s.ClearStep(); err != nil || !more {
 				k.mu.Lock()
@@ -95,6 +106,7 @@ func (s *Store) keep() {
 				k.mu.Unlock()
 			}
 		}
+		k.work.Unlock()
 	}
 }
 
@@ -113,8 +125,11 @@ func (s *Store) account(b *batch) {
 	c.pending.edits += int64(b.edits)
 	due := c.pending.due(s.o) || s.frames.count.Load()-c.left > s.o.CheckpointPages
 	s.pipe.Unlock()
-	if due {
+	if due || s.pendingDue() {
 		s.wantCheckpoint()
+	}
+	if !s.o.Manual && s.dirty(cleanShare) {
+		s.keeper.want(&s.keeper.clean)
 	}
 	if b.logBytes > 0 {
 		s.armMark()
@@ -136,6 +151,15 @@ func (s *Store) prepareLog() error {
 	return err
 }
 
+// pendingDue reports whether so many pages wait for checkpoints to become free that they hold the file up: 3% of it.
+func (s *Store) pendingDue() bool {
+	st := s.alloc.Stats()
+	return st.Pending > max(st.File*3/100, pendingMin)
+}
+
+// pendingMin is a number of pages that is not worth a checkpoint of its own.
+const pendingMin = 1024
+
 func (p pendingWork) due(o Options) bool {
 	return p.logBytes > o.CheckpointBytes || p.edits > o.CheckpointEdits
 }
@@ -152,6 +176,11 @@ func (s *Store) admit(k kind) error {
 	}
 	if k != logged || s.o.Manual {
 		return nil
+	}
+	if s.dirty(helpShare) {
+		if _, err := s.CleanStep(); err != nil && !errors.Is(err, ErrDiskFull) {
+			return err
+		}
 	}
 	c := &s.checkpointer
 	s.pipe.Lock()

@@ -54,6 +54,10 @@ func open(e *env.Env, dir string, o Options, loaded func(*Store)) (_ *Store, err
 	if err != nil {
 		return nil, err
 	}
+	// A name that an earlier process gave may be seen and not be durable.
+	if err = e.FS.SyncDir(dir); err != nil {
+		return nil, err
+	}
 	if s.file, err = e.FS.Open(path.Join(dir, dataName), env.OpenExisting); err != nil {
 		return nil, err
 	}
@@ -77,6 +81,7 @@ func newStore(e *env.Env, dir string, o Options) *Store {
 	s.checkpointer.mu.Init(e, env.RankAdmin, "checkpoint")
 	s.checkpointer.done.Init(e, &s.pipe, "checkpoint done")
 	s.keeper.mu.Init(e, env.RankLeaf, "keeper")
+	s.keeper.work.Init(e, env.RankNone, "keeper at work")
 	s.keeper.cond.Init(e, &s.keeper.mu, "keeper")
 	s.keeper.done.Init(e, "keeper")
 	s.open = s.newBatch(1)
@@ -116,10 +121,7 @@ func (s *Store) create() (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := s.env.FS.Rename(temp, path.Join(s.dir, dataName)); err != nil {
-		return err
-	}
-	return s.env.FS.SyncDir(s.dir)
+	return s.env.FS.Rename(temp, path.Join(s.dir, dataName)) // the caller syncs the directory
 }
 
 // createData makes an empty data file with two durable meta pages.
@@ -258,6 +260,7 @@ func (s *Store) loadExtents(t btree.Tree) error {
 			return fmt.Errorf("space tree: an extent of collection %d, which does not exist: %w", id, ErrCorrupt)
 		}
 		c.extents = append(c.extents, x)
+		s.count(c, space{total: int64(x.run.Count) * page.Size, live: x.live})
 	}
 	return it.Err()
 }

@@ -14,6 +14,9 @@ type counters struct {
 	checkpoints    atomic.Int64
 	pagesWritten   atomic.Int64 // by checkpoints
 	admissionWaits atomic.Int64
+	cleanedBytes   atomic.Int64 // moved by the cleaner
+
+	extentBytes, liveBytes atomic.Int64 // of all extents, now
 }
 
 // Stats are numbers about a Store, for people.
@@ -27,6 +30,10 @@ type Stats struct {
 	Checkpoints    int64
 	PagesWritten   int64
 	AdmissionWaits int64
+	CleanedBytes   int64 // of records that the cleaner moved
+
+	ExtentBytes     int64 // of all extents
+	ExtentLiveBytes int64 // of the records in them, with headers and padding
 
 	FileBytes   int64
 	FramePages  int64 // in memory only, so far
@@ -45,17 +52,20 @@ func (s *Store) Stats() Stats {
 	sn := s.Snapshot()
 	defer sn.Release()
 	out := Stats{
-		VisibleLSN:     sn.lsn,
-		DurableLSN:     LSN(s.log.Durable()),
-		Batches:        s.stats.batches.Load(),
-		Writes:         s.stats.writes.Load(),
-		Checkpoints:    s.stats.checkpoints.Load(),
-		PagesWritten:   s.stats.pagesWritten.Load(),
-		AdmissionWaits: s.stats.admissionWaits.Load(),
-		FramePages:     s.frames.count.Load(),
-		Pages:          s.alloc.Stats(),
-		Log:            s.log.Stats(),
-		LogBytes:       s.log.Size(),
+		VisibleLSN:      sn.lsn,
+		DurableLSN:      LSN(s.log.Durable()),
+		Batches:         s.stats.batches.Load(),
+		Writes:          s.stats.writes.Load(),
+		Checkpoints:     s.stats.checkpoints.Load(),
+		PagesWritten:    s.stats.pagesWritten.Load(),
+		AdmissionWaits:  s.stats.admissionWaits.Load(),
+		CleanedBytes:    s.stats.cleanedBytes.Load(),
+		ExtentBytes:     s.space().total,
+		ExtentLiveBytes: s.space().live,
+		FramePages:      s.frames.count.Load(),
+		Pages:           s.alloc.Stats(),
+		Log:             s.log.Stats(),
+		LogBytes:        s.log.Size(),
 	}
 	out.FileBytes, _ = s.file.Size() // only a closed file has none
 	_ = sn.heads.all(func(_ CollID, h *head) error {
