@@ -24,7 +24,7 @@ var commands = []command{
 	{name: "analyze", write: true},
 	{name: "authenticate", stable: true},
 	{name: "buildInfo", aliases: []string{"buildinfo"}, run: buildInfo},
-	{name: "bulkWrite", write: true, stable: true, admin: true},
+	{name: "bulkWrite", run: bulkWrite, counts: true, write: true, stable: true, admin: true},
 	{name: "collMod", write: true, stable: true},
 	{name: "collStats", aliases: []string{"collstats"}, run: collStats, read: true},
 	{name: "compact"},

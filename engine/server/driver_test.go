@@ -205,6 +205,52 @@ func TestDriverUpdates(t *testing.T) {
 	})
 }
 
+func TestDriverBulkWritesOnSeveralCollections(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		id := func(n int) bson.D { return bson.D{{Key: "_id", Value: n}} }
+		var writes []mongo.ClientBulkWrite
+		add := func(coll string, m mongo.ClientWriteModel) {
+			writes = append(writes, mongo.ClientBulkWrite{Database: "test", Collection: coll, Model: m})
+		}
+		for i := range 5 {
+			add("a", mongo.NewClientInsertOneModel().SetDocument(id(i)))
+		}
+		add("b", mongo.NewClientInsertOneModel().SetDocument(id(7)))
+		set := bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}}
+		add("a", mongo.NewClientUpdateManyModel().SetFilter(bson.D{{Key: "_id", Value: bson.D{{Key: "$gte", Value: 2}}}}).SetUpdate(set))
+		add("b", mongo.NewClientUpdateOneModel().SetFilter(id(9)).SetUpdate(set).SetUpsert(true))
+		add("b", mongo.NewClientReplaceOneModel().SetFilter(id(7)).SetReplacement(bson.D{{Key: "y", Value: 1}}))
+		add("a", mongo.NewClientDeleteOneModel().SetFilter(id(0)))
+		add("a", mongo.NewClientDeleteManyModel().SetFilter(bson.D{{Key: "x", Value: 1}}))
+		for _, verbose := range []bool{false, true} {
+			res, err := w.client.BulkWrite(w.ctx, writes, options.ClientBulkWrite().SetVerboseResults(verbose))
+			if err != nil || res.InsertedCount != 6 || res.MatchedCount != 4 || res.ModifiedCount != 4 || res.UpsertedCount != 1 || res.DeletedCount != 4 {
+				t.Fatalf("%+v, %v", res, err)
+			}
+			if verbose && (len(res.InsertResults) != 6 || res.UpdateResults[6].ModifiedCount != 3 || res.UpdateResults[7].UpsertedID != int32(9) || res.DeleteResults[10].DeletedCount != 3) {
+				t.Errorf("%+v", res)
+			}
+			if got := ids(w.all(t, w.db.Collection("a"), bson.D{})); got != "1" {
+				t.Errorf("there are %s", got)
+			}
+			if err := w.db.Drop(w.ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		writes = nil
+		for _, i := range []int{1, 2, 1, 3} {
+			add("a", mongo.NewClientInsertOneModel().SetDocument(id(i)))
+		}
+		_, err := w.client.BulkWrite(w.ctx, writes)
+		if be, ok := errors.AsType[mongo.ClientBulkWriteException](err); !ok || len(be.WriteErrors) != 1 || be.WriteErrors[2].Code != 11000 {
+			t.Errorf("%v", err)
+		}
+		if got := ids(w.all(t, w.db.Collection("a"), bson.D{})); got != "1 2" {
+			t.Errorf("there are %s", got)
+		}
+	})
+}
+
 func TestDriverSeesErrors(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		c := w.db.Collection("c")
