@@ -22,6 +22,7 @@ type collection struct {
 	def     *catalog.Definition
 	indexes []index        // as in def
 	plan    []*query.Index // those that can be read
+	valid   *match.Filter  // nil: every document is
 }
 
 // index is what keys are made with.
@@ -38,6 +39,11 @@ func newCollection(id storage.CollID, desc []byte) (*collection, error) {
 		return nil, err
 	}
 	c := &collection{id: id, desc: desc, def: def}
+	if def.Options.Validator != nil && !def.Options.Unchecked {
+		if c.valid, err = match.Parse(def.Options.Validator, match.Options{}); err != nil {
+			return nil, fmt.Errorf("catalog: validator of %s: %v: %w", def.NS, err, storage.ErrCorrupt)
+		}
+	}
 	for i := range def.Indexes {
 		x, err := newIndex(&def.Indexes[i])
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/multiforadb/multiforadb/engine/catalog"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
+	"github.com/multiforadb/multiforadb/engine/query/match"
 	"github.com/multiforadb/multiforadb/engine/storage"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
@@ -26,16 +27,19 @@ func (db *DB) CreateCollection(ctx context.Context, ns Namespace, options bson.R
 	if err := ns.CheckCreate(); err != nil {
 		return err
 	}
-	options, err := catalog.ParseOptions(options)
+	o, err := catalog.ParseOptions(options)
 	if err != nil {
 		return err
 	}
-	c, commit, err := db.create(ns, options)
+	if _, err := match.Parse(o.Validator, match.Options{}); err != nil {
+		return err
+	}
+	c, commit, err := db.create(ns, o)
 	if wait := commit.Wait(); wait != nil {
 		err = wait
 	}
-	if err == nil && !bytes.Equal(c.def.Options, options) {
-		err = mongoerr.NamespaceExists.Errorf("namespace %s already exists, but with different options: %s", ns, value.Brief(value.Document(c.def.Options), 1000))
+	if err == nil && !bytes.Equal(c.def.Options.Raw, o.Raw) {
+		err = mongoerr.NamespaceExists.Errorf("namespace %s already exists, but with different options: %s", ns, value.Brief(value.Document(c.def.Options.Raw), 1000))
 	}
 	return clientError(err)
 }
@@ -139,7 +143,7 @@ func (db *DB) ListCollections(ctx context.Context, database string) ([]Collectio
 	}
 	var out []CollectionInfo
 	err := db.each(database, func(c *collection, _ *storage.Collection) error {
-		out = append(out, CollectionInfo{c.def.NS.Coll, c.def.Options, c.def.UUID, c.def.Indexes[0].Raw})
+		out = append(out, CollectionInfo{c.def.NS.Coll, c.def.Options.Raw, c.def.UUID, c.def.Indexes[0].Raw})
 		return ctx.Err()
 	})
 	return out, err

@@ -48,6 +48,7 @@ type DB struct {
 
 	objectIDs objectIDs
 	ordinal   atomic.Uint32 // of $currentDate's timestamps
+	arrivals  arrivals
 	sweep     sweeper
 }
 
@@ -70,6 +71,7 @@ func Open(dir string, o Options) (*DB, error) {
 	db.changed.Init(db.env, &db.mu, "engine changed")
 	db.cache.init(db.env)
 	db.objectIDs.init(db.env)
+	db.arrivals.init(db.env)
 	db.sweep.init(db.env)
 	var err error
 	if db.store, err = storage.Open(db.env, dir, o.Storage); err != nil {

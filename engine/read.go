@@ -24,13 +24,15 @@ type Find struct {
 	Skip       int64
 	Limit      int64 // 0 is none
 	Collation  bson.Raw
+	// Tailable makes a cursor on a capped collection that does not end with the last document: Batch goes on with what has come since.
+	Tailable bool
 	// ShowRecordID adds the field $recordId.
 	ShowRecordID bool
 }
 
 // parse makes the query column's query of f.
 func (db *DB) parse(f *Find) (query.Query, error) {
-	q := query.Query{Skip: f.Skip, Limit: f.Limit, Hint: f.Hint, SortMemory: db.opt.SortMemory}
+	q := query.Query{Tail: f.Tailable, Skip: f.Skip, Limit: f.Limit, Hint: f.Hint, SortMemory: db.opt.SortMemory}
 	if f.Collation != nil {
 		if err := catalog.CheckCollation(value.Document(f.Collation)); err != nil {
 			return q, err
@@ -61,7 +63,8 @@ type Cursor struct {
 	uuid  catalog.UUID
 	run   *query.Run // nil before the first batch
 	ended bool
-	show  bool // $recordId
+	show  bool   // $recordId
+	seen  uint64 // count of arrivals before the last batch
 	buf   []byte
 }
 
@@ -87,6 +90,9 @@ func (c *Cursor) Batch(ctx context.Context, docs int, emit func(doc bson.Raw) bo
 	if c.ended {
 		return false, nil
 	}
+	if c.query.Tail {
+		c.seen = c.db.arrivals.now()
+	}
 	err = c.db.read(func(sn *storage.Snapshot) error {
 		sc, err := c.collection(sn)
 		if err != nil || sc == nil {
@@ -97,6 +103,7 @@ func (c *Cursor) Batch(ctx context.Context, docs int, emit func(doc bson.Raw) bo
 		defer r.Detach()
 		for n := 0; n < docs; n++ {
 			if !r.Next() {
+				more = c.query.Tail && r.Err() == nil && !r.Done()
 				return r.Err()
 			}
 			doc := r.Doc()
@@ -131,15 +138,22 @@ func (c *Cursor) collection(sn *storage.Snapshot) (*storage.Collection, error) {
 			return nil, err
 		}
 		c.id, c.uuid, c.run = col.id, col.def.UUID, p.Start()
-		return sc, nil
+		if c.query.Tail {
+			err = c.checkTail(col, sc)
+		}
+		return sc, err
 	}
 	sc := sn.Collection(c.id)
 	if sc == nil {
 		return nil, c.dropped()
 	}
 	col, err := c.db.open(sc)
-	if err == nil && col.def.UUID != c.uuid {
+	switch {
+	case err != nil:
+	case col.def.UUID != c.uuid:
 		err = c.dropped()
+	case c.query.Tail:
+		err = c.checkTail(col, sc)
 	}
 	return sc, err
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -18,7 +19,9 @@ type unit struct {
 	w  *storage.Writer
 	sc *storage.Collection
 
+	log        *slog.Logger
 	sortMemory int
+	unchecked  bool // documents need not be valid
 
 	multikey []uint64 // by index; nil until a bit is new
 	old, new []keySet
@@ -52,7 +55,7 @@ func (db *DB) lock(w *storage.Writer, c *collection) (*unit, error) {
 	if !c.is(now.def) {
 		return nil, errGone
 	}
-	return &unit{collection: now, w: w, sc: sc, sortMemory: db.opt.SortMemory, old: make([]keySet, len(now.indexes)), new: make([]keySet, len(now.indexes))}, nil
+	return &unit{collection: now, w: w, sc: sc, log: db.log, sortMemory: db.opt.SortMemory, old: make([]keySet, len(now.indexes)), new: make([]keySet, len(now.indexes))}, nil
 }
 
 // lockToWrite is lock for edits of documents, which an index build keeps out.
@@ -72,6 +75,12 @@ func (u *unit) full(docs int) bool {
 
 // insert adds a document that was prepared.
 func (u *unit) insert(doc bson.Raw) error {
+	if err := u.validate(nil, doc); err != nil {
+		return err
+	}
+	if o := &u.def.Options; o.Capped && int64(len(doc)) > o.Size {
+		return mongoerr.BadValue.Errorf("object to insert exceeds cappedMaxSize: %d bytes, and the collection holds %d", len(doc), o.Size)
+	}
 	if err := u.makeKeys(doc, u.new); err != nil {
 		return err
 	}
@@ -89,11 +98,14 @@ func (u *unit) insert(doc bson.Raw) error {
 			return err
 		}
 	}
-	return nil
+	return u.evict()
 }
 
 // replace changes the document of a record. before is what it holds; _id is the same in both.
 func (u *unit) replace(id storage.RecordID, before, after bson.Raw) error {
+	if err := u.validate(before, after); err != nil {
+		return err
+	}
 	if err := u.makeKeys(before, u.old); err != nil {
 		return err
 	}

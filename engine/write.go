@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/multiforadb/multiforadb/engine/catalog"
 	"github.com/multiforadb/multiforadb/engine/storage"
 )
@@ -44,6 +42,7 @@ func (c *writing) do(create bool, f func(u *unit) error) (found bool, err error)
 			if err != nil {
 				return err
 			}
+			u.unchecked = bypassesValidation(c.ctx)
 			if err := f(u); err != nil {
 				return err
 			}
@@ -83,7 +82,7 @@ func (c *writing) find(create bool) error {
 	if err != nil || c.into != nil || !create {
 		return err
 	}
-	into, commit, err := c.db.create(c.ns, nil)
+	into, commit, err := c.db.create(c.ns, catalog.Options{})
 	c.commit = c.commit.Later(commit)
 	c.into = into
 	return err
@@ -101,8 +100,9 @@ func ofStatement(err error) bool { return refused(err) || errors.Is(err, storage
 // end waits until all that the reply rests on is durable.
 func (c *writing) end(err error) error {
 	if wait := c.commit.Wait(); wait != nil {
-		err = wait
+		return clientError(wait)
 	}
+	c.db.arrivals.announce()
 	return clientError(err)
 }
 
@@ -130,7 +130,7 @@ func (db *DB) isBuilding(id storage.CollID) bool {
 }
 
 // create makes a collection unless there is one of that name by now, which is given then.
-func (db *DB) create(ns Namespace, options bson.Raw) (*collection, storage.Commit, error) {
+func (db *DB) create(ns Namespace, options catalog.Options) (*collection, storage.Commit, error) {
 	if err := ns.CheckCreate(); err != nil {
 		return nil, storage.Commit{}, err
 	}

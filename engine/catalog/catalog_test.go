@@ -21,7 +21,7 @@ func parse(t *testing.T, spec string) IndexSpec {
 }
 
 func TestDefinitionSurvivesEncoding(t *testing.T) {
-	d := NewDefinition(Namespace{"shop", "orders.old"}, UUID{1, 2, 3}, nil)
+	d := NewDefinition(Namespace{"shop", "orders.old"}, UUID{1, 2, 3}, Options{})
 	d.AddIndex(parse(t, `{key: {a: 1, "b.c": -1}, name: "ab", unique: true}`))
 	d.AddIndex(parse(t, `{key: {at: 1}, name: "ttl", expireAfterSeconds: 60, v: 2}`))
 	d.AddIndex(parse(t, `{key: {x: 1}, name: "x", partialFilterExpression: {x: {$gt: 5}}, hidden: 1}`))
@@ -40,7 +40,7 @@ func TestDefinitionSurvivesEncoding(t *testing.T) {
 }
 
 func TestDecodeRefusesEveryTruncation(t *testing.T) {
-	desc := NewDefinition(Namespace{"a", "b"}, UUID{}, nil).Encode()
+	desc := NewDefinition(Namespace{"a", "b"}, UUID{}, Options{}).Encode()
 	for n := range desc {
 		if _, err := Decode(desc[:n]); !errors.Is(err, storage.ErrCorrupt) {
 			t.Fatalf("%d of %d bytes: %v", n, len(desc), err)
@@ -92,7 +92,7 @@ func TestIDKeyIsTheIDIndex(t *testing.T) {
 }
 
 func TestRelateFindsConflicts(t *testing.T) {
-	d := NewDefinition(Namespace{"a", "b"}, UUID{}, nil)
+	d := NewDefinition(Namespace{"a", "b"}, UUID{}, Options{})
 	d.AddIndex(parse(t, `{key: {a: 1}, name: "a_1"}`))
 	for _, c := range []struct {
 		spec string
@@ -134,6 +134,42 @@ func TestNamesAreChecked(t *testing.T) {
 	for _, ns := range []Namespace{{"a", "b$c"}, {"a", "system.x"}, {"a", "b."}} {
 		if err := ns.CheckCreate(); !mongoerr.Is(err, mongoerr.InvalidNamespace) {
 			t.Errorf("%q: %v", ns, err)
+		}
+	}
+}
+
+func TestOptionsAreReadAndRefused(t *testing.T) {
+	for _, c := range []struct {
+		options, kept string
+		code          mongoerr.Code
+	}{
+		{`{}`, `{}`, 0},
+		{`{capped: false, validator: {}, collation: {locale: "simple"}, autoIndexId: true}`, `{}`, 0},
+		{`{capped: true, size: 5000}`, `{capped: true, size: 5120}`, 0},
+		{`{size: 1.0, max: NumberLong(3), capped: true}`, `{capped: true, size: 4096, max: 3}`, 0},
+		{`{validator: {a: 1}, validationLevel: "moderate", validationAction: "warn"}`, `{validator: {a: 1}, validationLevel: "moderate", validationAction: "warn"}`, 0},
+		{`{capped: true}`, ``, mongoerr.InvalidOptions},
+		{`{size: 5}`, ``, mongoerr.InvalidOptions},
+		{`{capped: true, size: -5}`, ``, mongoerr.BadValue},
+		{`{capped: true, size: "x"}`, ``, mongoerr.TypeMismatch},
+		{`{capped: true, size: 5, max: -1}`, ``, mongoerr.BadValue},
+		{`{validator: 1}`, ``, mongoerr.TypeMismatch},
+		{`{validationLevel: "off and on"}`, ``, mongoerr.BadValue},
+		{`{viewOn: "x"}`, ``, mongoerr.NotImplemented},
+		{`{what: 1}`, ``, 40415},
+	} {
+		o, err := ParseOptions(value.MustParseDocument(c.options))
+		if c.code != 0 {
+			if !mongoerr.Is(err, c.code) {
+				t.Errorf("%s: %v", c.options, err)
+			}
+			continue
+		}
+		if got := show(o.Raw); err != nil || got != c.kept {
+			t.Errorf("%s: kept %s, %v", c.options, got, err)
+		}
+		if again, err := ParseOptions(o.Raw); err != nil || !reflect.DeepEqual(again, o) {
+			t.Errorf("%s: again %+v, %v", c.options, again, err)
 		}
 	}
 }

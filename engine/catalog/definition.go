@@ -35,7 +35,7 @@ func (u UUID) String() string {
 type Definition struct {
 	NS       Namespace
 	UUID     UUID
-	Options  bson.Raw // as listCollections shows it
+	Options  Options
 	NextTree storage.TreeID
 	Indexes  []Index // the one on _id first
 }
@@ -54,9 +54,9 @@ type Index struct {
 const IDTree storage.TreeID = 1
 
 // NewDefinition describes an empty collection, which has the index on _id.
-func NewDefinition(ns Namespace, id UUID, options bson.Raw) *Definition {
-	if options == nil {
-		options = bson.Raw(bsoncore.NewDocumentBuilder().Build())
+func NewDefinition(ns Namespace, id UUID, options Options) *Definition {
+	if options.Raw == nil {
+		options.Raw = bson.Raw(bsoncore.NewDocumentBuilder().Build())
 	}
 	return &Definition{NS: ns, UUID: id, Options: options, NextTree: IDTree + 1, Indexes: []Index{{IndexSpec: idSpec(), Tree: IDTree}}}
 }
@@ -112,7 +112,7 @@ func (d *Definition) Encode() []byte {
 	b = bsoncore.AppendStringElement(b, "ns", d.NS.String())
 	b = bsoncore.AppendStringElement(b, "db", d.NS.DB)
 	b = bsoncore.AppendBinaryElement(b, "uuid", bson.TypeBinaryUUID, d.UUID[:])
-	b = bsoncore.AppendDocumentElement(b, "options", bsoncore.Document(d.Options))
+	b = bsoncore.AppendDocumentElement(b, "options", bsoncore.Document(d.Options.Raw))
 	b = bsoncore.AppendInt64Element(b, "nextTree", int64(d.NextTree))
 	list, b := bsoncore.AppendArrayElementStart(b, "indexes")
 	for i := range d.Indexes {
@@ -152,7 +152,12 @@ func Decode(desc []byte) (*Definition, error) {
 		return bad("uuid")
 	}
 	d.UUID = UUID(id)
-	if d.Options, ok = raw.Lookup("options").DocumentOK(); !ok {
+	options, ok := raw.Lookup("options").DocumentOK()
+	if !ok {
+		return bad("options")
+	}
+	var err error
+	if d.Options, err = ParseOptions(options); err != nil {
 		return bad("options")
 	}
 	next, ok := raw.Lookup("nextTree").Int64OK()
@@ -164,8 +169,8 @@ func Decode(desc []byte) (*Definition, error) {
 	if !ok {
 		return bad("indexes")
 	}
-	values, err := list.Values()
-	if err != nil || len(values) == 0 {
+	var values []bson.RawValue
+	if values, err = list.Values(); err != nil || len(values) == 0 {
 		return bad("indexes")
 	}
 	for _, v := range values {

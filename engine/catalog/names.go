@@ -133,3 +133,19 @@ func Drop(zero, c *storage.Collection, ns Namespace) error {
 func bump(zero *storage.Collection) error {
 	return zero.SetDesc(binary.LittleEndian.AppendUint64(nil, Version(zero)+1))
 }
+
+// Rename gives a collection another name, which must be free, inside a write that has locked both.
+func Rename(zero, c *storage.Collection, d *Definition, to Namespace) error {
+	if _, err := zero.Delete(Names, nameKey(d.NS)); err != nil {
+		return err
+	}
+	if err := zero.Put(Names, nameKey(to), binary.LittleEndian.AppendUint32(nil, uint32(c.ID()))); err != nil {
+		return err
+	}
+	d = d.Clone()
+	d.NS = to
+	if err := c.SetDesc(d.Encode()); err != nil {
+		return err
+	}
+	return bump(zero)
+}

@@ -18,6 +18,7 @@ type access struct {
 	place []byte // key of the last entry, or nil
 	last  uint64 // id of the last record, or 0
 	ended bool
+	tail  bool     // the end of the records is not the end
 	part  int      // of a union, the scan under way
 	parts []access // made when the union starts
 
@@ -66,7 +67,7 @@ func (a *access) next() (id uint64, doc []byte, ok bool, err error) {
 	case scanUnion:
 		id, ok, err = a.nextOfUnion()
 	}
-	if err == nil && !ok {
+	if err == nil && !ok && !a.tail {
 		a.ended = true
 	}
 	return id, doc, ok, err

@@ -46,6 +46,8 @@ type Query struct {
 	Hint    bson.RawValue // zero, an index's name, its key pattern, or {$natural: ±1}
 	// SortMemory bounds what a sort in memory may keep, in bytes.
 	SortMemory int
+	// Tail says that the end of the records is not the end of the run: after the next Attach it looks for more.
+	Tail bool
 	// OnlyIDs says that nobody asks for documents: a run gives none where it can do without.
 	OnlyIDs bool
 }
@@ -107,11 +109,18 @@ func (p *Plan) plan(indexes []*Index, estimate Estimate) error {
 		p.sorted = true
 		return nil
 	}
-	if q.Hint.Type == 0 {
+	if q.Hint.Type == 0 && !q.Tail {
 		if s, ok := idScan(root, indexes); ok {
 			p.scan, p.sorted = s, true
 			return nil
 		}
+	}
+	if q.Tail {
+		if q.Sort != nil && q.Sort.Natural() != 1 || q.Hint.Type != 0 {
+			return mongoerr.BadValue.Errorf("a tailable cursor goes by the order of the records: it has no sort but {$natural: 1}, and no hint")
+		}
+		p.scan, p.sorted = scan{kind: scanRecords}, true
+		return nil
 	}
 	pl := planner{q: q, nodes: conjunction(root), estimate: estimate, memo: map[string][]limit{}}
 	if q.Sort != nil && q.Sort.Natural() != 0 {

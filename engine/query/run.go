@@ -34,7 +34,7 @@ type Run struct {
 
 // Start begins a run.
 func (p *Plan) Start() *Run {
-	r := &Run{plan: p, access: access{scan: &p.scan}}
+	r := &Run{plan: p, access: access{scan: &p.scan, tail: p.Tail}}
 	if p.scan.repeats() {
 		r.seen = map[uint64]struct{}{}
 	}
@@ -69,6 +69,9 @@ func (r *Run) Doc() bson.Raw { return r.doc }
 
 // Err is what ended the run, or nil at its end.
 func (r *Run) Err() error { return r.err }
+
+// LastRecord is the id of the last record that a scan of the records has come by, or 0.
+func (r *Run) LastRecord() uint64 { return r.last }
 
 // KeysExamined and DocsExamined are what explain counts.
 func (r *Run) KeysExamined() int {
