@@ -10,7 +10,7 @@ import (
 	"github.com/multiforadb/multiforadb/simfs"
 )
 
-var seeds = flag.Uint64("seeds", 12, "how many random lives the crash tests live")
+var seeds = flag.Uint64("seeds", 6, "how many random lives the crash tests live")
 
 // judge looks at one crash image: it recovers, agrees with the model, recovers the same again after crashes inside of the
 // recovery, and goes on living. depth is how many recoveries, one inside of the other, are crashed too.

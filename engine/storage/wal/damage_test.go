@@ -227,11 +227,11 @@ func TestBlockOfAnotherPlaceIsRefused(t *testing.T) {
 			le.PutUint32(b, page.Checksum(b[4:blockHeaderSize+n]))
 		})
 		got, err := look(k.Env(1), o, r.metas)
-		if c.refuse != errors.Is(err, page.ErrCorrupt) || !c.refuse && err != nil {
+		// Named at its own place, and not only missed by the block after it.
+		if c.refuse != (errors.Is(err, page.ErrCorrupt) && strings.Contains(err.Error(), "LSN 8192:")) || !c.refuse && err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if err == nil {
-			must(t, same(got, got))
 			got.log.Close()
 		}
 	}

@@ -3,6 +3,7 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"testing"
 
@@ -85,6 +86,7 @@ func TestEveryCallFailsInTurn(t *testing.T) {
 
 // liveWithFault lives a short life in which one call fails. It gives what is wrong with how the log took it.
 func (r *rig) liveWithFault(rnd *rand.Rand) error {
+	var call *fs.PathError
 	failed := 0
 	for round := range 2 {
 		got, err := reopen(r.env, r.o, r.metas)
@@ -119,6 +121,8 @@ func (r *rig) liveWithFault(rnd *rand.Rand) error {
 				return fmt.Errorf("a second failure: %w", err)
 			case r.log.End() != before && !errors.Is(err, simfs.EIO) && !errors.Is(err, env.ErrNoSpace):
 				return fmt.Errorf("round %d, step %d: %w", round, i, err)
+			case errors.As(err, &call) && (call.Op == string(simfs.OpSync) || call.Op == string(simfs.OpSyncDir)):
+				return fmt.Errorf("the log goes on after a failed sync: %w", err)
 			default:
 				failed++
 			}

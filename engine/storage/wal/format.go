@@ -100,7 +100,8 @@ func decodeHeader(b []byte, id uint64) (header, error) {
 	switch {
 	case h.id != id:
 		return header{}, fmt.Errorf("holds the header of segment %d: %w", h.id, page.ErrCorrupt)
-	case le.Uint32(b[12:]) != 0 || h.previous >= h.epoch || h.epoch >= epochMax || size > uint64(segmentMax) || size < 2*unit || size%unit != 0 ||
+	case le.Uint32(b[12:]) != 0 || h.previous >= h.epoch || h.epoch >= epochMax ||
+		size > uint64(segmentMax) || size < 2*unit || size%unit != 0 ||
 		h.first > lsnMax || h.first%unit != 0 || h.begin > h.first || h.begin%unit != 0:
 		return header{}, fmt.Errorf("impossible segment header: %w", page.ErrCorrupt)
 	}
