@@ -4,3 +4,4 @@ package storage
 
 func Seed() uint64 { return *seedFlag }
 func Seeds() int   { return *seedsFlag }
+func From() uint64 { return *fromFlag }

@@ -7,12 +7,12 @@ func first() uint64 {
 	if s := storage.Seed(); s != 0 {
 		return s
 	}
-	return 1
+	return storage.From()
 }
 
 func count(n int) uint64 {
 	if storage.Seed() != 0 {
 		return 1
 	}
-	return uint64(n * storage.Seeds() / 8)
+	return uint64(max(n*storage.Seeds()/8, 1))
 }

@@ -12,11 +12,12 @@ import (
 var (
 	seedFlag  = flag.Uint64("storage.seed", 0, "run only this seed")
 	seedsFlag = flag.Int("storage.seeds", 8, "how many seeds to run")
+	fromFlag  = flag.Uint64("storage.from", 1, "the first of them")
 )
 
 // seeds runs f for each seed of the run, and says how to replay one that fails.
 func seeds(t *testing.T, f func(t *testing.T, r *rand.Rand)) {
-	first, n := uint64(1), *seedsFlag
+	first, n := *fromFlag, *seedsFlag
 	if *seedFlag != 0 {
 		first, n = *seedFlag, 1
 	}
