@@ -157,3 +157,6 @@ func parseSortArray(p *parser, arg bson.RawValue) (node, error) {
 	n.input, err = p.parse(raw[0])
 	return n, err
 }
+
+// Descending says whether the order of the first field, or of the values, is descending.
+func (by By) Descending() bool { return by.Whole < 0 || len(by.fields) > 0 && by.fields[0].descending }
