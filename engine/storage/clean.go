@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -69,6 +68,9 @@ func (s *Store) CleanStep() (more bool, err error) {
 		return false, nil
 	}
 	commit, err := s.WriteFreeing(func(w *Writer) error { return w.cleanStep(worst.id) })
+	if errors.Is(err, ErrCorrupt) {
+		worst.cleaned.Store(true) // what is damaged is for reads and Check to tell
+	}
 	return true, errors.Join(err, commit.Wait())
 }
 
@@ -94,22 +96,17 @@ func (w *Writer) cleanStep(id CollID) error {
 	}
 	moved, bytes := 0, 0
 	for at.off < end && moved < cleanRecords && bytes < cleanBytes {
-		head := file[at.off:end]
-		if len(head) < slab.HeaderSize {
-			break
-		}
-		rid := RecordID(binary.LittleEndian.Uint64(head[8:]))
-		size := slab.Footprint(int(binary.LittleEndian.Uint32(head[4:])))
-		if rid == 0 || size > len(head) {
-			at.off = (at.off + page.Size) &^ (page.Size - 1) // the rest of a page that a checkpoint rounded up
+		rid, size, ok := slab.Scan(file[at.off:end])
+		if !ok {
+			at.off = (at.off + page.Size) &^ (page.Size - 1)
 			continue
 		}
-		p, err := c.head.table.Get(w, uint64(rid))
+		p, err := c.head.table.Get(w, rid)
 		if err != nil {
 			return err
 		}
 		if p != 0 && p.Offset() == at.off {
-			if err := c.move(x, rid, p); err != nil {
+			if err := c.move(x, RecordID(rid), p); err != nil {
 				return err
 			}
 			moved++

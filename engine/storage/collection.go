@@ -24,7 +24,6 @@ type coll struct {
 
 	extents []*extent // at head, by first page
 	buffer  *frame    // where records are appended: from some page on to the end of the open extent
-	size    uint32    // pages of the youngest extent of the doubling series
 
 	cleaning cleanPosition
 	dead     atomic.Int64 // bytes of its extents that are not live
@@ -90,7 +89,6 @@ type Collection struct {
 	slack  []page.Run        // ends of extents that the next record did not fit into
 	spans  []span            // bytes appended
 	buffer *frame            // the coll's, or a fresh one
-	size   uint32
 
 	cleaning cleanPosition // how far the cleaner has come
 }
@@ -126,7 +124,7 @@ func (c *Collection) Tree(id TreeID) (btree.Tree, bool) {
 func (c *Collection) edit() *head {
 	if !c.changed {
 		c.head, c.changed = c.head.clone(), true
-		c.buffer, c.size = c.c.buffer, c.c.size
+		c.buffer = c.c.buffer
 	}
 	c.w.edits++
 	return c.head
@@ -366,11 +364,11 @@ func (c *Collection) place(id RecordID, record []byte) (slab.Place, error) {
 	return p, nil
 }
 
-// openExtent takes a new extent for a record of size bytes. Extents double up to extentPagesMax; their length is that of a
-// whole number of such records, so that records of one size leave little over.
+// openExtent takes a new extent for a record of size bytes. It is about a quarter of what the collection holds, within
+// bounds, so that a small collection is not mostly open extent; its length is that of a whole number of such records, so that
+// records of one size leave little over.
 func (c *Collection) openExtent(size int) error {
-	pages := min(max(c.size*2, extentPagesMin), extentPagesMax)
-	c.size = pages
+	pages := uint32(min(max(c.head.bytes/4/page.Size, extentPagesMin), extentPagesMax))
 	n := max(int(pages)*page.Size/size, 1)
 	pages = uint32((n*size + page.Size - 1) / page.Size)
 	run, ok := c.w.ticket.Run(pages)

@@ -111,9 +111,9 @@ func (c *Collection) install(b *batch) {
 		st.last = b
 		b.touched = append(b.touched, st)
 	}
-	st.buffer, st.size = c.buffer, c.size
+	st.buffer = c.buffer
 	for _, r := range c.slack {
-		c.s.frames.drop(r) // no checkpoint will, as it writes what is filled, and one page holds all of the extent's memory
+		c.s.frames.closeOff(r)
 	}
 	if c.cleaning != (cleanPosition{}) {
 		st.cleaning = c.cleaning

@@ -15,6 +15,10 @@ type frame struct {
 	records bool   // part of an extent, and not a page with a header
 }
 
+// slack stands for a page at the end of an extent that no record will ever be put into. It says that the page is an extent's,
+// and holds no memory.
+var slack = &frame{records: true}
+
 func (f *frame) page(id page.ID) []byte {
 	off := int(id-f.first) * page.Size
 	return f.buf[off : off+page.Size : off+page.Size]
@@ -79,8 +83,18 @@ func (t *frames) slot(id page.ID) *atomic.Pointer[frame] {
 // put makes f stand for all its pages.
 func (t *frames) put(f *frame) {
 	for i := range len(f.buf) / page.Size {
-		if t.slot(f.first+page.ID(i)).Swap(f) == nil {
+		if old := t.slot(f.first + page.ID(i)).Swap(f); old == nil || old == slack {
 			t.count.Add(1)
+		}
+	}
+}
+
+// closeOff makes the pages of r, the empty end of an extent, slack. No checkpoint would let go of them, since it writes what is
+// filled, and a single one keeps the memory of the whole extent.
+func (t *frames) closeOff(r page.Run) {
+	for id := r.First; id < r.End(); id++ {
+		if t.get(id) != nil && t.slot(id).Swap(slack) != slack {
+			t.count.Add(-1)
 		}
 	}
 }
@@ -88,7 +102,10 @@ func (t *frames) put(f *frame) {
 // drop takes the pages of r out of the table.
 func (t *frames) drop(r page.Run) {
 	for id := r.First; id < r.End(); id++ {
-		if t.get(id) != nil && t.slot(id).Swap(nil) != nil {
+		if t.get(id) == nil {
+			continue
+		}
+		if old := t.slot(id).Swap(nil); old != nil && old != slack {
 			t.count.Add(-1)
 		}
 	}

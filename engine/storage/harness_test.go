@@ -27,6 +27,7 @@ func tiny(r *rand.Rand) Options {
 		BlockSize:   16 << 10,
 		Reserve:     32,
 		MapReserve:  1 << 28,
+		CleanSlack:  16 << 10,
 		Geometry:    page.Geometry{RegionPages: 1024, Inline: 2, PerPage: 8},
 	}
 	if r.IntN(2) == 0 {

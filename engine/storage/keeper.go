@@ -178,7 +178,7 @@ func (s *Store) admit(k kind) error {
 		return nil
 	}
 	if s.dirty(helpShare) {
-		if _, err := s.CleanStep(); err != nil && !errors.Is(err, ErrDiskFull) {
+		if _, err := s.CleanStep(); errors.Is(err, ErrFailed) {
 			return err
 		}
 	}

@@ -229,7 +229,6 @@ func (s *Store) load() error {
 		c := newColl(s.env, id)
 		h.open = h.open.rounded()
 		c.head.Store(h)
-		c.size = min(h.open.run.Count, extentPagesMax)
 		for int(id) >= len(colls) {
 			colls = append(colls, nil)
 		}

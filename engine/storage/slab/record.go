@@ -27,7 +27,7 @@ import (
 //	└─────┴──────┴────────────┴───────────────┴─────────┘
 //
 // A record is valid if and only if crc is the CRC-32C of (collection id, offset in the file, all bytes from size to the end
-// of the record), RecordID is the one that was asked for, and the low 16 bits of crc are the check bits of the slot that
+// of the record), or 1 if that is 0, RecordID is the one that was asked for, and the low 16 bits of crc are the check bits of the slot that
 // led here. The collection and the offset catch records that landed elsewhere; the slot's check bits catch an older
 // record of the same number in the same place, left there by a lost write.
 const (
@@ -70,7 +70,21 @@ func checksum(coll uint32, off int64, rest []byte) uint32 {
 	var seed [12]byte
 	binary.LittleEndian.PutUint32(seed[:], coll)
 	binary.LittleEndian.PutUint64(seed[4:], uint64(off))
-	return page.ChecksumUpdate(page.Checksum(seed[:]), rest)
+	return max(page.ChecksumUpdate(page.Checksum(seed[:]), rest), 1)
+}
+
+// Scan looks at what begins at b, in an extent whose records up to here are known: a record, live or not, of that number and
+// footprint; or nothing, and then the rest of the page is empty, because a checkpoint rounded up the extent's fill.
+func Scan(b []byte) (id uint64, size int, ok bool) {
+	// Not the RecordID tells: of a gap of 8 bytes it lies behind the end, in the next page's first record.
+	if len(b) < HeaderSize || binary.LittleEndian.Uint32(b) == 0 {
+		return 0, 0, false
+	}
+	n := binary.LittleEndian.Uint32(b[4:])
+	if n > SizeMax || Footprint(int(n)) > len(b) {
+		return 0, 0, false
+	}
+	return binary.LittleEndian.Uint64(b[8:]), Footprint(int(n)), true
 }
 
 // Read gives the record at p from b, which begins at p's offset and reaches at least to the end of the extent or of what is
