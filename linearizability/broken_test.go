@@ -152,7 +152,7 @@ func TestCheckerFindsBrokenDatabases(t *testing.T) {
 				}
 				h, err := simulate(seed, x.load, x.wrap)
 				if err != nil {
-					continue // a late insert disturbs the final check of the files, which is not what is asked here
+					continue // a late insert meets the end of the world, which is not what is asked here
 				}
 				err = Check(h, t.TempDir())
 				illegal, ok := errors.AsType[*IllegalError](err)

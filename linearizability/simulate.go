@@ -2,6 +2,7 @@ package linearizability
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -51,7 +52,7 @@ func engineOptions(r *rand.Rand) engine.Options {
 		BlockSize:       4096 << r.IntN(3),
 		CheckpointBytes: 4000 + r.Int64N(60000),
 		CheckpointEdits: 40 + r.Int64N(400),
-		CheckpointPages: 300, // more than an open extent has
+		CheckpointPages: 60,
 		Reserve:         16,
 		MapReserve:      1 << 28,
 		Geometry:        page.Geometry{RegionPages: 1024, Inline: 2, PerPage: 8},
@@ -127,15 +128,27 @@ func (s *simulation) world(w *sim.World, most, cut int) {
 		w.Stop() // the clients were faster than the power cut
 	}
 	s.load.last(func(in Input) { s.ask(w, through, 0, in, 2*most, func(Input, Output) {}) })
-	if rep := db.Store().Check(); len(rep.Faults) > 0 {
-		w.Fail(fmt.Errorf("check: %q", rep.Faults))
-	}
-	if err := db.Check(context.Background(), func(fault error) { w.Fail(fmt.Errorf("check: %w", fault)) }); err != nil {
-		w.Fail(fmt.Errorf("check: %w", err))
-	}
 	if err := db.Close(); err != nil {
 		w.Fail(fmt.Errorf("close: %w", err))
 	}
+	o.Storage.Manual = true // nothing goes on beside the check
+	if err := check(o); err != nil {
+		w.Fail(err)
+	}
+}
+
+// check opens the database once more and proves it sound.
+func check(o engine.Options) error {
+	db, err := engine.Open("/db", o)
+	if err != nil {
+		return fmt.Errorf("last open: %w", err)
+	}
+	var faults []error
+	for _, f := range db.Store().Check().Faults {
+		faults = append(faults, fmt.Errorf("check: %s", f))
+	}
+	err = db.Check(context.Background(), func(fault error) { faults = append(faults, fault) })
+	return errors.Join(append(faults, err, db.Close())...)
 }
 
 // ask lets a client ask one thing. It is false if the history is full.
