@@ -16,8 +16,8 @@ import (
 )
 
 // compat.md has a table for each of the engine's own: what it says must be there is there, and the other way round. The tables
-// are read from the source. A row's remark is written by hand, and kept by -rewrite; where the source says yes, the hand may
-// say "partly" instead, if it adds a remark.
+// are read from the source. A row's remark is written by hand, and kept by -rewrite as long as the source says the same; where it
+// says yes, the hand may say "partly" instead, if it adds a remark.
 var rewrite = flag.Bool("rewrite", false, "write the tables of compat.md anew")
 
 const (
@@ -404,11 +404,8 @@ func TestCompat(t *testing.T) {
 		table := "| | there? | |\n|---|---|---|\n"
 		for _, r := range rows {
 			h := have[r.name]
-			if h.remark != "" {
-				r.remark = h.remark
-			}
-			if h.status == partly && r.status == yes && r.remark != "" {
-				r.status = partly
+			if known := h.status == r.status || h.status == partly && r.status == yes; known && h.remark != "" {
+				r.status, r.remark = h.status, h.remark // else the remark was on another state of things
 			}
 			table += fmt.Sprintf("| `%s` | %s | %s |\n", r.name, r.status, r.remark)
 			if !*rewrite && h != r {
