@@ -134,27 +134,37 @@ func (r *Pipeline) untouched(i int) func(path string) bool {
 	case *sortStage:
 		return func(string) bool { return true }
 	case *addStage:
-		return apart(s.paths...)
+		var touched []string
+		for _, path := range s.paths {
+			touched = append(touched, head(path))
+		}
+		return apart(touched...)
 	case *projectStage:
 		if s.excludes != nil {
 			return apart(s.excludes...)
 		}
 		return s.includes
 	case *unwindStage:
-		return apart(strings.Join(s.path, "."), strings.Join(s.index, "."))
+		return apart(strings.Join(s.path, "."), head(strings.Join(s.index, ".")))
 	case *lookupStage:
-		return apart(strings.Join(s.as, "."))
+		return apart(s.as[0])
 	case *graphStage:
-		return apart(strings.Join(s.as, "."))
+		return apart(s.as[0])
 	}
 	return nil
 }
 
+// head is the first part of a path. Setting a.b may make a document of an a that was none, so that a.c is another, too.
+func head(path string) string {
+	first, _, _ := strings.Cut(path, ".")
+	return first
+}
+
 // includes says whether an inclusion keeps a path as it is: its first part is kept whole.
 func (s *projectStage) includes(path string) bool {
-	head, _, _ := strings.Cut(path, ".")
-	v := value.Lookup(s.raw, head)
-	if head == "_id" && v.Type == 0 {
+	name := head(path)
+	v := value.Lookup(s.raw, name)
+	if name == "_id" && v.Type == 0 {
 		return true
 	}
 	return (v.Type == bson.TypeBoolean || value.IsNumber(v.Type)) && value.Truth(v)
