@@ -1,0 +1,249 @@
+// Package mutants puts faults into the engine on purpose, to see whether the tests that guard it notice. A mechanism whose
+// removal nobody notices is not tested.
+//
+// A mutant is a file <name>.txt in this directory: a few fields, the exact text that it takes out of one source file, where
+// it occurs once, and what it puts there. It is built with an overlay, so that the product carries no trace of it.
+//
+//	what: the log is not synced before its writers are told
+//	file: engine/storage/commit.go
+//	seen by: judge ack
+//	run: TestStoreFollowsModel|TestStoreSurvivesCrashes
+//	seeds: 4
+//	--- old
+//				err = s.log.Sync()
+//	--- new
+//
+// Fields: what (is broken), file, seen by (who should notice), package (whose tests are run; engine/storage if left out), run
+// (which of them; all if left out), seeds (the budget; 4). A mutant is killed if the tests fail, and has survived if they pass.
+// One whose old lines are not there any more is stale, and one that does not build is broken: both are failures,
+// since they prove nothing.
+package mutants
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Mutant is one fault.
+type Mutant struct {
+	Name     string
+	What     string
+	File     string // from the module's root
+	SeenBy   string
+	Package  string // from the module's root
+	Run      string
+	Seeds    int
+	Old, New string
+}
+
+// Verdict is what became of a mutant.
+type Verdict string
+
+const (
+	Killed   Verdict = "killed"
+	Survived Verdict = "SURVIVED"
+	Stale    Verdict = "STALE"  // its old lines are not in the file, or not once
+	Broken   Verdict = "BROKEN" // it does not build
+)
+
+// Result is the outcome for one mutant.
+type Result struct {
+	Mutant
+	Verdict Verdict
+	Seed    string // that killed it, or "-" if the test has none
+	Test    string // that failed
+	Judge   string // which of package judge's judges spoke, if one did
+	Took    time.Duration
+	Output  string
+}
+
+// String is one line.
+func (r Result) String() string {
+	by := r.Test
+	if r.Judge != "" {
+		by += " (" + r.Judge + ")"
+	}
+	return fmt.Sprintf("%-9s %-28s seed %-5s %5.1fs  %s", r.Verdict, r.Name, r.Seed, r.Took.Seconds(), by)
+}
+
+// Load reads all mutants in dir, in the order of their names.
+func Load(dir string) ([]Mutant, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.txt"))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	var all []Mutant
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		m, err := Parse(strings.TrimSuffix(filepath.Base(name), ".txt"), string(b))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// Parse reads a mutant's file.
+func Parse(name, text string) (Mutant, error) {
+	m := Mutant{Name: name, Package: "engine/storage", Seeds: 4}
+	head, rest, ok := strings.Cut(text, "--- old\n")
+	if !ok {
+		return m, errors.New("no old lines")
+	}
+	m.Old, m.New, ok = strings.Cut(rest, "--- new\n")
+	if !ok || m.Old == "" {
+		return m, errors.New("no old lines, or no line --- new")
+	}
+	// The last line's end does not count, so that a part of a line can be said.
+	m.Old, m.New = strings.TrimSuffix(m.Old, "\n"), strings.TrimSuffix(m.New, "\n")
+	for line := range strings.Lines(head) {
+		key, value, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if !ok {
+			return m, fmt.Errorf("a field has no value: %q", line)
+		}
+		switch key {
+		case "what":
+			m.What = value
+		case "file":
+			m.File = value
+		case "seen by":
+			m.SeenBy = value
+		case "package":
+			m.Package = value
+		case "run":
+			m.Run = value
+		case "seeds":
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				return m, err
+			}
+			m.Seeds = n
+		default:
+			return m, fmt.Errorf("no such field: %q", key)
+		}
+	}
+	if m.What == "" || m.File == "" || m.SeenBy == "" {
+		return m, errors.New("what, file and seen by must be said")
+	}
+	return m, nil
+}
+
+// Apply gives the source with the fault in it. It is false if the old lines do not stand there exactly once.
+func (m Mutant) Apply(source string) (string, bool) {
+	if strings.Count(source, m.Old) != 1 {
+		return "", false
+	}
+	return strings.Replace(source, m.Old, m.New, 1), true
+}
+
+// Runner builds mutants of the module at Root and runs its tests against them.
+type Runner struct {
+	Root    string
+	Temp    string        // for overlays and binaries
+	Start   uint64        // the first seed
+	Timeout time.Duration // of one mutant's tests
+}
+
+// Unmutated is the engine as it is, under the tests that kill mutants: it must survive.
+func Unmutated(run string, seeds int) Mutant {
+	return Mutant{Name: "unmutated", What: "nothing", Package: "engine/storage", Run: run, Seeds: seeds}
+}
+
+// Run says what becomes of m.
+func (r Runner) Run(m Mutant) Result {
+	began := time.Now()
+	out := Result{Mutant: m, Seed: "-"}
+	r.run(&out)
+	out.Took = time.Since(began)
+	return out
+}
+
+func (r Runner) run(out *Result) {
+	m := out.Mutant
+	fail := func(v Verdict, text string) { out.Verdict, out.Output = v, text }
+	args := []string{"test", "-c", "-o", filepath.Join(r.Temp, m.Name+".test")}
+	if m.File != "" {
+		path := filepath.Join(r.Root, m.File)
+		source, err := os.ReadFile(path)
+		if err != nil {
+			fail(Stale, err.Error())
+			return
+		}
+		mutated, ok := m.Apply(string(source))
+		if !ok {
+			fail(Stale, fmt.Sprintf("%s has these lines %d times:\n%s", m.File, strings.Count(string(source), m.Old), m.Old))
+			return
+		}
+		overlay, err := r.overlay(m.Name, path, mutated)
+		if err != nil {
+			fail(Broken, err.Error())
+			return
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	build := exec.Command("go", append(args, "./"+m.Package)...)
+	build.Dir = r.Root
+	if text, err := build.CombinedOutput(); err != nil {
+		fail(Broken, string(text))
+		return
+	}
+	binary := filepath.Join(r.Temp, m.Name+".test")
+	defer os.Remove(binary)
+	flags := []string{"-test.failfast", "-test.timeout", r.Timeout.String()}
+	if m.Run != "" {
+		flags = append(flags, "-test.run", "^("+m.Run+")$")
+	}
+	if m.Package == "engine/storage" {
+		flags = append(flags, "-storage.seeds", strconv.Itoa(m.Seeds), "-storage.from", strconv.FormatUint(r.Start, 10))
+	}
+	test := exec.Command(binary, flags...)
+	test.Dir = filepath.Join(r.Root, m.Package)
+	text, err := test.CombinedOutput()
+	if err == nil {
+		fail(Survived, string(text))
+		return
+	}
+	fail(Killed, string(text))
+	out.Test, out.Seed, out.Judge = find(failedTest, text, "panic"), find(failedSeed, text, "-"), find(spoken, text, "")
+	if bytes.Contains(text, []byte("panic: test timed out")) {
+		out.Test += " (hangs)"
+	}
+}
+
+// overlay writes the mutated file, and the file that tells the compiler of it.
+func (r Runner) overlay(name, path, mutated string) (string, error) {
+	source, overlay := filepath.Join(r.Temp, name+".go"), filepath.Join(r.Temp, name+".json")
+	b, err := json.Marshal(map[string]map[string]string{"Replace": {path: source}})
+	if err != nil {
+		return "", err
+	}
+	return overlay, errors.Join(os.WriteFile(source, []byte(mutated), 0o644), os.WriteFile(overlay, b, 0o644))
+}
+
+var (
+	failedTest = regexp.MustCompile(`--- FAIL: (\w+)`)
+	failedSeed = regexp.MustCompile(`seed[= ](\d+)`)
+	spoken     = regexp.MustCompile(`judge (ack|publish|log removal|immutability)`)
+)
+
+func find(re *regexp.Regexp, text []byte, otherwise string) string {
+	if m := re.FindSubmatch(text); m != nil {
+		return string(m[1])
+	}
+	return otherwise
+}

@@ -1,0 +1,361 @@
+package workload
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/multiforadb/multiforadb/engine/env"
+	"github.com/multiforadb/multiforadb/engine/storage"
+	"github.com/multiforadb/multiforadb/engine/storage/page"
+	"github.com/multiforadb/multiforadb/sim"
+	"github.com/multiforadb/multiforadb/sim/judge"
+)
+
+// The program: clients count. Each collection has a counter in its first record; one increment is one write, which also puts
+// the new number as a key into the collection's tree and stores a record of its own. So in every state that anyone may see
+// the tree holds exactly the keys 1 … counter, and there is one record for each, and one more. Lookers write nothing: what
+// they saw at head must be durable when their reply comes. Readers look at snapshots, and at each of them twice. A churner
+// makes and drops collections.
+
+const counters = 3
+
+// known is what the clients know: how far each counter was submitted, and acknowledged.
+type known struct {
+	mu               sync.Mutex // held across no call of the Env
+	submitted, acked [counters]uint64
+	operations       int
+}
+
+func (k *known) submit(i int, n uint64) {
+	k.mu.Lock()
+	k.submitted[i] = max(k.submitted[i], n)
+	k.mu.Unlock()
+}
+
+func (k *known) ack(i int, n uint64) {
+	k.mu.Lock()
+	k.acked[i] = max(k.acked[i], n)
+	k.operations++
+	k.mu.Unlock()
+}
+
+// bounds are what a state may hold that is seen now.
+func (k *known) bounds() (least, most [counters]uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.acked, k.submitted
+}
+
+func (k *known) looked() {
+	k.mu.Lock()
+	k.operations++
+	k.mu.Unlock()
+}
+
+func coll(i int) storage.CollID { return storage.CollID(i + 1) }
+
+func prepare(s *storage.Store) error {
+	c, err := s.Write(func(w *storage.Writer) error {
+		w.Lock(0)
+		for range counters {
+			c, err := w.Create([]byte("counter"))
+			if err != nil {
+				return err
+			}
+			if err := c.CreateTree(1); err != nil {
+				return err
+			}
+			if _, err := c.Insert(make([]byte, 8)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, c.Wait())
+}
+
+// increment counts counter i up, and gives back which number it made.
+func increment(s *storage.Store, i int, pad int, known *known) (n uint64, err error) {
+	c, err := s.Write(func(w *storage.Writer) error {
+		c := w.Lock(coll(i))
+		b, err := c.Record(1)
+		if err != nil {
+			return err
+		}
+		n = binary.BigEndian.Uint64(b) + 1
+		known.submit(i, n)
+		key := binary.BigEndian.AppendUint64(nil, n)
+		if err := c.Replace(1, key); err != nil {
+			return err
+		}
+		if _, err := c.Insert(make([]byte, pad)); err != nil {
+			return err
+		}
+		return c.Put(1, key, []byte("x"))
+	})
+	return n, errors.Join(err, c.Wait())
+}
+
+// look reads counter i and proves that what it sees is one state.
+func look(sn *storage.Snapshot, i int) (n uint64, err error) {
+	err = sn.Guard(func() error {
+		c := sn.Collection(coll(i))
+		if c == nil {
+			return fmt.Errorf("counter %d is gone", i)
+		}
+		b, err := c.Record(1)
+		if err != nil {
+			return err
+		}
+		n = binary.BigEndian.Uint64(b)
+		t, _ := c.Tree(1)
+		it := t.Iter()
+		k := uint64(0)
+		for ok := it.Seek(nil); ok; ok = it.Next() {
+			if k++; binary.BigEndian.Uint64(it.Key()) != k {
+				return fmt.Errorf("counter %d: key %x where %d should be", i, it.Key(), k)
+			}
+		}
+		if err := it.Err(); err != nil {
+			return err
+		}
+		records := c.Records(0, false)
+		m := uint64(0)
+		for ; records.Next(); m++ {
+		}
+		if err := records.Err(); err != nil {
+			return err
+		}
+		if k != n || c.Count() != n+1 || m != n+1 {
+			return fmt.Errorf("counter %d: is at %d, but has %d keys, %d records and counts %d of them", i, n, k, m, c.Count())
+		}
+		return nil
+	})
+	return n, err
+}
+
+// pin protects the pages of the snapshot's trees.
+func (u *run) pin(sn *storage.Snapshot) (*judge.Pin, error) {
+	var refs []page.Ref
+	err := sn.Guard(func() error {
+		for i := range counters {
+			t, _ := sn.Collection(coll(i)).Tree(1)
+			err := t.Walk(func(ref page.Ref, _ uint8, _ bool) error {
+				refs = append(refs, ref)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return u.judge.Pin(refs), err
+}
+
+// reader looks at snapshots, and at each of them twice.
+func (u *run) reader(w *sim.World, s *storage.Store, r *rand.Rand, rounds int) {
+	var before [counters]uint64
+	for range rounds {
+		least, _ := u.known.bounds()
+		sn := s.Snapshot()
+		u.judge.Visible(uint64(sn.LSN()))
+		var seen [counters]uint64
+		for i := range counters {
+			n, err := look(sn, i)
+			if err != nil {
+				w.Fail(err)
+			}
+			if n < least[i] || n < before[i] {
+				w.Fail(fmt.Errorf("counter %d: seen at %d after %d was acknowledged and %d seen", i, n, least[i], before[i]))
+			}
+			seen[i] = n
+		}
+		pin, err := u.pin(sn)
+		if err != nil {
+			w.Fail(err)
+		}
+		for range r.IntN(60) {
+			w.Yield("reading")
+		}
+		for i := range counters {
+			if n, err := look(sn, i); err != nil || n != seen[i] {
+				w.Fail(fmt.Errorf("counter %d: a snapshot showed %d, then %d (%v)", i, seen[i], n, err))
+			}
+		}
+		pin.Release()
+		sn.Release()
+		u.known.looked()
+		before = seen
+	}
+}
+
+// looker looks at counters at head, and waits as a reply would.
+func (u *run) looker(w *sim.World, s *storage.Store, rounds int) {
+	for round := range rounds {
+		i := round % counters
+		var n uint64
+		c, err := s.Write(func(wr *storage.Writer) error {
+			b, err := wr.Lock(coll(i)).Record(1)
+			if err == nil {
+				n = binary.BigEndian.Uint64(b)
+			}
+			return err
+		})
+		if err := errors.Join(err, c.Wait()); err != nil {
+			if u.broken(s, err) {
+				return
+			}
+			w.Fail(err)
+		}
+		// What the reply tells is as good as acknowledged.
+		u.known.ack(i, n)
+	}
+}
+
+// churn makes and drops a collection of its own.
+func (u *run) churn(w *sim.World, s *storage.Store, r *rand.Rand, rounds int) {
+	for round := range rounds {
+		var id storage.CollID
+		c, err := s.Write(func(wr *storage.Writer) error {
+			wr.Lock(0)
+			c, err := wr.Create([]byte("churn"))
+			if err != nil {
+				return err
+			}
+			id = c.ID()
+			for range 1 + round%3 {
+				if _, err := c.Insert(make([]byte, r.IntN(9000))); err != nil {
+					return err
+				}
+			}
+			return c.CreateTree(7)
+		})
+		if err := errors.Join(err, c.Wait()); err != nil {
+			if u.broken(s, err) {
+				return
+			}
+			w.Fail(err)
+		}
+		c, err = s.WriteFreeing(func(wr *storage.Writer) error {
+			wr.Lock(0)
+			return wr.Lock(id).Drop()
+		})
+		if err := errors.Join(err, c.Wait()); err != nil {
+			if u.broken(s, err) {
+				return
+			}
+			w.Fail(err)
+		}
+	}
+}
+
+// client counts.
+func (u *run) client(w *sim.World, s *storage.Store, r *rand.Rand, only, pads int) {
+	for range 12 {
+		i := only
+		if i >= counters {
+			i = r.IntN(counters)
+		}
+		n, err := increment(s, i, r.IntN(pads+1), u.known)
+		switch {
+		case err == nil:
+			u.known.ack(i, n)
+		case u.broken(s, err):
+		default:
+			w.Fail(err)
+		}
+	}
+}
+
+// broken reports whether err is what a client may be told because a call of the disk has failed.
+func (u *run) broken(s *storage.Store, err error) bool {
+	if !u.fault.hit() {
+		return false
+	}
+	return errors.Is(err, storage.ErrFailed) || errors.Is(err, storage.ErrDiskFull) || errors.Is(err, env.ErrNoSpace) || s.Failed() == nil
+}
+
+func (u *run) program(w *sim.World, r *rand.Rand) {
+	s, err := storage.Open(w.Env(), dir, u.o)
+	if err != nil {
+		w.Fail(err)
+	}
+	if err := prepare(s); err != nil {
+		w.Fail(err)
+	}
+	u.fault.arm()
+	var tasks []func()
+	for range 2 + r.IntN(4) {
+		pads, only := r.IntN(800), r.IntN(2*counters)
+		mine := rand.New(rand.NewPCG(r.Uint64(), 3))
+		tasks = append(tasks, func() { u.client(w, s, mine, only, pads) })
+	}
+	for range 1 + r.IntN(2) {
+		mine := rand.New(rand.NewPCG(r.Uint64(), 4))
+		tasks = append(tasks, func() { u.reader(w, s, mine, 6) })
+	}
+	if r.IntN(2) == 0 {
+		tasks = append(tasks, func() { u.looker(w, s, 10) })
+	}
+	if r.IntN(2) == 0 {
+		mine := rand.New(rand.NewPCG(r.Uint64(), 5))
+		tasks = append(tasks, func() { u.churn(w, s, mine, 5) })
+	}
+	w.Parallel("client", tasks...)
+	if s.Failed() != nil {
+		u.failed(w, s)
+		return
+	}
+	u.fault.disarm()
+	if u.profile == Recoverable {
+		u.complete(w, s)
+	}
+	if err := s.Close(); err != nil {
+		w.Fail(err)
+	}
+}
+
+// complete demands that everything was done, and that nothing is left over.
+func (u *run) complete(w *sim.World, s *storage.Store) {
+	sn := s.Snapshot()
+	_, most := u.known.bounds()
+	for i := range counters {
+		if n, err := look(sn, i); err != nil || n != most[i] {
+			w.Fail(fmt.Errorf("counter %d: at %d in the end, and %d was submitted (%v)", i, n, most[i], err))
+		}
+	}
+	sn.Release()
+	for {
+		if more, err := s.ClearStep(); err != nil {
+			w.Fail(err)
+		} else if !more {
+			break
+		}
+	}
+	if err := s.Checkpoint(); err != nil {
+		w.Fail(err)
+	}
+	if rep := s.Check(); len(rep.Faults) > 0 {
+		w.Fail(fmt.Errorf("check: %q", rep.Faults))
+	}
+}
+
+// failed looks at a database that has failed: it says so, shows what is durable, and touches the disk no more.
+func (u *run) failed(w *sim.World, s *storage.Store) {
+	if _, err := increment(s, 0, 1, new(known)); !errors.Is(err, storage.ErrFailed) {
+		w.Fail(fmt.Errorf("a failed database took a write: %v", err))
+	}
+	least, _ := u.known.bounds()
+	sn := s.Snapshot()
+	for i := range counters {
+		if n, err := look(sn, i); err != nil || n < least[i] {
+			w.Fail(fmt.Errorf("counter %d: a failed database shows %d, and %d was acknowledged (%v)", i, n, least[i], err))
+		}
+	}
+	sn.Release()
+	_ = s.Close() // it has nothing more to say
+}
