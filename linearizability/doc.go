@@ -5,7 +5,9 @@
 //
 // Simulate runs package engine under the scheduler of package sim, on a simulated disk. Timestamps come from the step
 // counter. The power fails in the middle of the clients' work; the next world opens one of the images that the disk could
-// have been left in, and the clients go on. One seed decides everything, so that a history can be made again.
+// have been left in, and the clients go on. In some worlds a sync fails before:
+// writes have no reply from then on, and reads must go on from what is durable. One seed decides everything, so that a
+// history can be made again.
 //
 // Serve runs the real server in a process of its own and talks to it over TCP with the official driver; its crashes are
 // SIGKILLs. Timestamps are the machine's monotonic clock.

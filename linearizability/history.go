@@ -112,6 +112,7 @@ type History struct {
 	World    string
 	Workload string
 	Crashes  int
+	Failures int // operations that a failed disk left without a reply
 	Ops      []Op
 	Opened   []int64 // when each world was ready: recovery had ended
 }

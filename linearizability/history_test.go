@@ -28,6 +28,7 @@ func seeds(n int) (first, last uint64) {
 type totals struct {
 	mu                                           sync.Mutex
 	histories, operations, crashes, unknown, cut int
+	failures                                     int
 }
 
 func (s *totals) add(h *History) {
@@ -36,6 +37,7 @@ func (s *totals) add(h *History) {
 	s.histories++
 	s.operations += len(h.Ops)
 	s.crashes += h.Crashes
+	s.failures += h.Failures
 	for _, op := range h.Ops {
 		switch {
 		case op.Unknown:
@@ -63,8 +65,8 @@ func cutGroup(docs []Doc) bool {
 }
 
 func (s *totals) report(t *testing.T) {
-	t.Logf("%d histories, %d operations (%d unknown), %d crashes, %d scans that saw a part of an insert",
-		s.histories, s.operations, s.unknown, s.crashes, s.cut)
+	t.Logf("%d histories, %d operations (%d unknown, %d of them since a sync failed), %d crashes, %d scans that saw a part of an insert",
+		s.histories, s.operations, s.unknown, s.failures, s.crashes, s.cut)
 	if s.crashes < s.histories || s.unknown == 0 {
 		t.Error("a history without a crash, or no operation that is unknown")
 	}

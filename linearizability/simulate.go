@@ -31,6 +31,8 @@ type simulation struct {
 
 	sessions []*session
 	crashes  int
+	faulty   bool         // a sync may fail in this world
+	failures atomic.Int32 // operations that ended so
 }
 
 // Simulate makes the history of a seed, whose every detail depends on the seed alone. name is a workload's; empty is one by seed.
@@ -42,7 +44,7 @@ func simulate(seed uint64, load *workload, wrap func(w *sim.World, c engineClien
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s := &simulation{seed: seed, rng: rng, load: load, opt: engineOptions(rng), rec: new(recorder), wrap: wrap, sessions: newSessions(load, rng)}
 	err := s.run()
-	return &History{Seed: seed, World: "simulated", Workload: load.name, Crashes: s.crashes, Ops: s.rec.ops, Opened: s.rec.ready}, err
+	return &History{Seed: seed, World: "simulated", Workload: load.name, Crashes: s.crashes, Failures: int(s.failures.Load()), Ops: s.rec.ops, Opened: s.rec.ready}, err
 }
 
 // engineOptions make everything small, so that checkpoints and new segments come in the middle of a short history.
@@ -75,6 +77,9 @@ func (s *simulation) run() error {
 		if s.crashes > 0 && cut > 0 && s.rng.IntN(3) == 0 {
 			opt.StopAt = 1 + s.rng.IntN(400) // in recovery, or soon after
 		}
+		if s.faulty = cut > 0 && s.rng.IntN(4) == 0; s.faulty {
+			disk.SetHooks(simfs.Hooks{Fault: failingSync(s.rng)})
+		}
 		res := sim.Run(opt, func(w *sim.World) { s.world(w, most, cut) })
 		if res.Err != nil {
 			return fmt.Errorf("history simulated/%s, seed %d, world %d, step %d: %w", s.load.name, s.seed, s.crashes, res.Steps, res.Err)
@@ -90,6 +95,18 @@ func (s *simulation) run() error {
 	}
 }
 
+// failingSync makes one sync fail, in any of the ways in which disks do.
+func failingSync(r *rand.Rand) func(simfs.Call) *simfs.Fault {
+	ways := []simfs.SyncFault{simfs.StayDirty, simfs.CleanKept, simfs.CleanReverted}
+	fault := simfs.Fault{Err: simfs.EIO, Sync: ways[r.IntN(len(ways))], Written: float64(r.IntN(3)) / 2, Seed: r.Uint64()}
+	return simfs.FailNth(1+r.IntN(40), fault, simfs.OpSync)
+}
+
+// failed says whether err is what a database answers after the disk has failed it.
+func (s *simulation) failed(err error) bool {
+	return s.faulty && (errors.Is(err, storage.ErrFailed) || errors.Is(err, simfs.EIO))
+}
+
 // world opens the database and lets the clients go on, until the history has cut operations and the power fails, or the history
 // is full.
 func (s *simulation) world(w *sim.World, most, cut int) {
@@ -97,12 +114,15 @@ func (s *simulation) world(w *sim.World, most, cut int) {
 	o := s.opt
 	o.Env = w.Env()
 	db, err := engine.Open("/db", o)
+	c := engineClient{db}
+	if err == nil {
+		err = c.prepare(s.load)
+	}
+	if s.failed(err) {
+		w.Stop()
+	}
 	if err != nil {
 		w.Fail(fmt.Errorf("open: %w", err))
-	}
-	c := engineClient{db}
-	if err := c.prepare(s.load); err != nil {
-		w.Fail(fmt.Errorf("index: %w", err))
 	}
 	s.rec.recovered()
 	through := s.wrap(w, c)
@@ -121,6 +141,7 @@ func (s *simulation) world(w *sim.World, most, cut int) {
 					})
 				}
 			}
+			s.lookOn(w, through, session, most)
 		}
 	}
 	w.Parallel("client", tasks...)
@@ -151,13 +172,27 @@ func check(o engine.Options) error {
 	return errors.Join(append(faults, err, db.Close())...)
 }
 
-// ask lets a client ask one thing. It is false if the history is full.
+// lookOn is what a client does when it writes no more: if the disk has failed it goes on reading.
+func (s *simulation) lookOn(w *sim.World, c client, session *session, most int) {
+	for n := 0; n < 20 && s.faulty; n++ {
+		if in := s.load.next(session); in.Kind.read() && !s.ask(w, c, session.client, in, most, session.learn) {
+			return
+		}
+	}
+}
+
+// ask lets a client ask one thing. It is false if the history is full, or if the disk has failed: then the operation has no
+// reply.
 func (s *simulation) ask(w *sim.World, c client, number int, in Input, most int, learn func(Input, Output)) bool {
 	op := s.rec.call(number, in, most)
 	if op < 0 {
 		return false
 	}
 	out, err := c.do(in)
+	if s.failed(err) && !in.Kind.read() {
+		s.failures.Add(1)
+		return false
+	}
 	if err != nil {
 		w.Fail(fmt.Errorf("client %d, %v: %w", number, in, err))
 	}
