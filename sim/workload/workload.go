@@ -130,6 +130,7 @@ func Options(r *rand.Rand) storage.Options {
 		CheckpointBytes: 2000 + r.Int64N(20000),
 		CheckpointEdits: 20 + r.Int64N(200),
 		CheckpointPages: 60,
+		CleanSlack:      4096 << r.IntN(4),
 		Reserve:         16,
 		MapReserve:      1 << 28,
 		Geometry:        page.Geometry{RegionPages: 1024, Inline: 2, PerPage: 8},

@@ -1,4 +1,4 @@
-package storage_test
+package workload
 
 import (
 	"math/rand/v2"
@@ -11,7 +11,7 @@ import (
 
 // TestParallelClients runs the counting clients as real goroutines: for the race detector.
 func TestParallelClients(t *testing.T) {
-	o := simOptions(rand.New(rand.NewPCG(1, 1)))
+	o := Options(rand.New(rand.NewPCG(1, 1)))
 	s, err := storage.Open(simfs.Memory(), "/db", o)
 	if err != nil {
 		t.Fatal(err)
@@ -19,7 +19,7 @@ func TestParallelClients(t *testing.T) {
 	if err := prepare(s); err != nil {
 		t.Fatal(err)
 	}
-	known := new(counted)
+	clientsKnow := new(known)
 	var clients, readers sync.WaitGroup
 	for k := range 6 {
 		clients.Add(1)
@@ -27,12 +27,12 @@ func TestParallelClients(t *testing.T) {
 			defer clients.Done()
 			for n := range 150 {
 				i := (k + n) % counters
-				v, err := increment(s, i, 7*n, known)
+				v, err := increment(s, i, 7*n, clientsKnow)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				known.ack(i, v)
+				clientsKnow.ack(i, v)
 			}
 		}()
 	}
@@ -47,10 +47,7 @@ func TestParallelClients(t *testing.T) {
 					return
 				default:
 				}
-				var least [counters]uint64
-				for i := range counters {
-					least[i], _ = known.bounds(i)
-				}
+				least, _ := clientsKnow.bounds()
 				sn := s.Snapshot()
 				for i := range counters {
 					if n, err := look(sn, i); err != nil || n < least[i] {
