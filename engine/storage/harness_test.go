@@ -509,4 +509,27 @@ func (w *world) sound(context string) {
 	if r := w.s.Check(); len(r.Faults) > 0 {
 		w.t.Fatalf("%s: check: %v", context, r.Faults)
 	}
+	for _, c := range *w.s.colls.Load() {
+		if c == nil || c.head.Load().dropped {
+			continue
+		}
+		for _, x := range c.extents {
+			if x.live == 0 && x.run != c.head.Load().open.run {
+				w.t.Fatalf("%s: collection %d keeps the extent at page %d, in which nothing is live", context, c.id, x.run.First)
+			}
+		}
+	}
+}
+
+// bounded fails the test if two checkpoints leave more of the log than they need.
+func (w *world) bounded() {
+	w.t.Helper()
+	for range 2 {
+		if err := errors.Join(w.s.Checkpoint(), w.s.Mark()); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if n := w.s.Stats().LogBytes; n > 16*w.o.SegmentSize {
+		w.t.Fatalf("the log still has %d bytes after two checkpoints", n)
+	}
 }

@@ -48,6 +48,7 @@ func TestStoreFollowsModel(t *testing.T) {
 			}
 		}
 		w.sound("at the end")
+		w.bounded()
 		if err := w.s.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -49,6 +49,9 @@ func (j *Judge) ends(img *simfs.FS) ([]end, error) {
 	}
 	defer log.Close()
 	proven, known := log.Proven()
+	if newest := max(generation(metas[0]), generation(metas[1])); known && proven > newest {
+		return nil, fmt.Errorf("it calls the meta page of generation %d durable, and the disk has none above %d", proven, newest)
+	}
 	var ends []end
 	for _, m := range metas {
 		if m == nil || known && m.Generation < proven && m.Generation&1 == proven&1 {
@@ -61,6 +64,13 @@ func (j *Judge) ends(img *simfs.FS) ([]end, error) {
 		ends = append(ends, end{m, e})
 	}
 	return ends, nil
+}
+
+func generation(m *page.Meta) uint64 {
+	if m == nil {
+		return 0
+	}
+	return m.Generation
 }
 
 // watchLog judges what takes parts of the log away.
