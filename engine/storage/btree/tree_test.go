@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/multiforadb/multiforadb/engine/storage/btree"
-	"github.com/multiforadb/multiforadb/engine/storage/page"
 )
 
 // bench is one tree in a Memory, with a write always under way.
@@ -59,9 +58,6 @@ func (b *bench) audit() {
 		b.Fatal(err)
 	}
 }
-
-// fill is the part of all pages' bytes that keys and values make.
-func (b *bench) fill(live int) float64 { return float64(live) / float64(b.head.Pages*page.Size) }
 
 type entry struct{ key, value string }
 
