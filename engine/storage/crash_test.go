@@ -172,11 +172,12 @@ func TestStoreSurvivesCrashes(t *testing.T) {
 	total, counts := 0, judge.Counts{}
 	seeds(t, func(t *testing.T, r *rand.Rand) {
 		w := newWorld(t, r, simfs.Options{})
-		c := &crasher{w: w, r: rand.New(rand.NewPCG(r.Uint64(), 2)), share: 12}
+		c := &crasher{w: w, r: rand.New(rand.NewPCG(r.Uint64(), 2)), share: 2}
 		w.watch = c.watch
 		if err := w.open(); err != nil {
 			t.Fatal(err)
 		}
+		c.share = 12
 		for i := range 120 {
 			if err := w.step(); err != nil {
 				t.Fatalf("step %d: %v", i, err)

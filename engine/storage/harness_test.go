@@ -44,7 +44,6 @@ type model map[CollID]*modelColl
 
 type modelColl struct {
 	desc    string
-	next    RecordID
 	records map[RecordID]string
 	trees   map[TreeID]map[string]string
 }
@@ -341,7 +340,10 @@ func (w *world) step() error {
 	case kind < 84:
 		return w.delete(id, mc)
 	case kind < 91:
-		return w.s.Checkpoint()
+		if err := w.s.Checkpoint(); err != nil || w.r.IntN(3) > 0 {
+			return err
+		}
+		return w.s.Trim()
 	case kind < 93:
 		return w.s.Mark()
 	case kind < 95:

@@ -396,17 +396,6 @@ func (w *Writer) apply(r wal.Record) error {
 	return fmt.Errorf("%w: %d", wal.ErrUnknownRecord, r.Type)
 }
 
-// trim gives the end of the file back that nothing uses, in a clean close.
-func (s *Store) trim() error {
-	if err := s.alloc.Trim(); err != nil {
-		return s.fail(err)
-	}
-	if err := s.file.Datasync(); err != nil {
-		return s.fail(err)
-	}
-	return nil
-}
-
 // release closes what is open.
 func (s *Store) release() error {
 	var errs []error
