@@ -157,6 +157,16 @@ func TestGrowthIsBounded(t *testing.T) {
 	}
 }
 
+func TestReduceCannotDig(t *testing.T) {
+	e, err := Parse(value.MustParse(`{$reduce: {input: {$range: [0, 1000000]}, initialValue: 1, in: ["$$value"]}}`), Scope{})
+	if err == nil {
+		_, err = e.Eval(&Context{}, emptyDocument)
+	}
+	if !mongoerr.Is(err, mongoerr.Overflow) {
+		t.Errorf("a million levels: %v", err)
+	}
+}
+
 func TestTickEndsALoop(t *testing.T) {
 	e, err := Parse(value.MustParse(`{$map: {input: {$range: [0, 100000]}, in: {$range: [0, 100]}}}`), Scope{})
 	if err != nil {

@@ -161,9 +161,29 @@ func callDivide(_ *Context, args []bson.RawValue) (bson.RawValue, error) {
 // divide is a/b: a decimal or a double.
 func divide(a, b bson.RawValue) bson.RawValue {
 	if a.Type == bson.TypeDecimal128 || b.Type == bson.TypeDecimal128 {
-		return decimal2(value.DecimalContext.Quo, a, b)
+		return value.OfDecimal(quotient(value.AsDecimal(a), value.AsDecimal(b)))
 	}
 	return value.Double(value.AsDouble(a) / value.AsDouble(b))
+}
+
+// quotient is a/b, without zeros behind an exact result that the operands do not account for: 841.75/5 is 168.35.
+func quotient(a, b *apd.Decimal) *apd.Decimal {
+	var r apd.Decimal
+	c, _ := value.DecimalContext.Quo(&r, a, b)
+	return trimmed(&r, c, a.Exponent-b.Exponent)
+}
+
+// trimmed brings the exponent of an exact result as near to ideal as its digits allow; IEEE 754 says so.
+func trimmed(d *apd.Decimal, c apd.Condition, ideal int32) *apd.Decimal {
+	if c.Inexact() || d.Form != apd.Finite || d.IsZero() || d.Exponent >= ideal {
+		return d
+	}
+	var r apd.Decimal
+	r.Reduce(d)
+	if r.Exponent > ideal {
+		value.DecimalContext.Quantize(&r, &r, ideal)
+	}
+	return &r
 }
 
 // decimal2 applies an operation of decimal arithmetic.
@@ -353,7 +373,10 @@ var callSqrt = number1("$sqrt", func(v bson.RawValue) (bson.RawValue, error) {
 		return value.Missing, code(28714).Errorf("$sqrt's argument must be greater than or equal to 0")
 	}
 	if v.Type == bson.TypeDecimal128 {
-		return decimal1(value.DecimalContext.Sqrt, v), nil
+		d := value.AsDecimal(v)
+		var r apd.Decimal
+		c, _ := value.DecimalContext.Sqrt(&r, d)
+		return value.OfDecimal(trimmed(&r, c, d.Exponent>>1)), nil
 	}
 	return value.Double(math.Sqrt(value.AsDouble(v))), nil
 })

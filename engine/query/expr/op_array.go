@@ -338,8 +338,31 @@ func (n *reduce) eval(c *Context) (bson.RawValue, error) {
 		if r, err = n.in.eval(c); err != nil {
 			return r, err
 		}
+		if c.steps%deepEvery == 0 && !shallow(r, value.DepthMax) {
+			return value.Missing, mongoerr.Overflow.Errorf("$reduce makes a value of more than %d levels", value.DepthMax)
+		}
 	}
 	return r, nil
+}
+
+// deepEvery is how many steps of loops lie between two looks at how deep a value has become. A step adds at most as many levels as
+// expressions nest, so that recursion over values stays bounded in between.
+const deepEvery = 64
+
+// shallow says whether v has at most so many levels.
+func shallow(v bson.RawValue, levels int) bool {
+	if v.Type != bson.TypeEmbeddedDocument && v.Type != bson.TypeArray {
+		return true
+	}
+	if levels == 0 {
+		return false
+	}
+	for it := value.Elements(v.Value); it.Next(); {
+		if !shallow(it.Value(), levels-1) {
+			return false
+		}
+	}
+	return true
 }
 
 func parseReduce(p *parser, arg bson.RawValue) (node, error) {

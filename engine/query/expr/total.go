@@ -124,9 +124,7 @@ func (t *Total) Average() bson.RawValue {
 	case t.N == 0:
 		return value.Null
 	case t.widest == 3:
-		var r apd.Decimal
-		value.DecimalContext.Quo(&r, t.asDecimal(), apd.New(t.N, 0))
-		return value.OfDecimal(&r)
+		return value.OfDecimal(quotient(t.asDecimal(), apd.New(t.N, 0)))
 	}
 	return value.Double(t.double() / float64(t.N))
 }

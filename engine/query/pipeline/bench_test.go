@@ -7,6 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/multiforadb/multiforadb/engine/query/match"
 	"github.com/multiforadb/multiforadb/engine/query/pipeline"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
@@ -54,4 +55,51 @@ func BenchmarkPipelines(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkLookup runs a $lookup of 1 000 documents in a collection of 1 000, once through a find per document (a map stands for the
+// index), once through a table.
+func BenchmarkLookup(b *testing.B) {
+	w := &indexedWorld{world: world{collections: map[string][]bson.Raw{}}, byKey: map[int32]bson.Raw{}}
+	for i := range int32(1000) {
+		w.collections["c"] = append(w.collections["c"], value.MustParseDocument(fmt.Sprintf("{_id: %d, k: %d}", i, i*7%1000)))
+		doc := value.MustParseDocument(fmt.Sprintf("{_id: %d, v: \"text\"}", i))
+		w.collections["o"] = append(w.collections["o"], doc)
+		w.byKey[i] = doc
+	}
+	stages, err := pipeline.Split(value.MustParse(`[{$lookup: {from: "o", localField: "k", foreignField: "_id", as: "x"}}]`))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, indexed := range []bool{true, false} {
+		b.Run(fmt.Sprintf("indexed=%v", indexed), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				w.indexed = indexed
+				p, err := pipeline.Parse(stages, pipeline.Options{World: w})
+				if err != nil {
+					b.Fatal(err)
+				}
+				docs, err := drain(p.RunAll(pipeline.Documents(w.collections["c"])))
+				if err != nil || len(docs) != 1000 {
+					b.Fatal(len(docs), err)
+				}
+			}
+		})
+	}
+}
+
+// indexedWorld answers equality of _id at once.
+type indexedWorld struct {
+	world
+	byKey map[int32]bson.Raw
+}
+
+func (w *indexedWorld) Find(ns pipeline.Namespace, f pipeline.Find) (pipeline.Iterator, error) {
+	if f.Filter != nil {
+		if c, ok := f.Filter.Root().(*match.Comparison); ok && c.Op == match.Eq {
+			return pipeline.Documents([]bson.Raw{w.byKey[c.Value.Int32()]}), nil
+		}
+	}
+	return w.world.Find(ns, f)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/multiforadb/multiforadb/engine/query/match"
 	"github.com/multiforadb/multiforadb/engine/query/project"
 	"github.com/multiforadb/multiforadb/engine/query/sortkey"
+	"github.com/multiforadb/multiforadb/engine/query/update"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
@@ -184,8 +185,8 @@ type computed struct {
 func (e computed) Eval(doc bson.Raw) (bson.RawValue, error) { return e.Expr.Eval(e.c, doc) }
 
 // Transform is what package update needs for pipelines: what the stages make of one document.
-func Transform(c *expr.Context, s expr.Scope) func(stages bson.Raw) (func(doc bson.Raw) (bson.Raw, error), error) {
-	return func(stages bson.Raw) (func(doc bson.Raw) (bson.Raw, error), error) {
+func Transform(c *expr.Context, s expr.Scope) func(stages bson.Raw) (update.Transform, error) {
+	return func(stages bson.Raw) (update.Transform, error) {
 		list, err := Split(value.Array(stages))
 		if err != nil {
 			return nil, err

@@ -68,7 +68,7 @@ type Options struct {
 	// Context is what expressions are evaluated with; Scope knows the variables that are set in it.
 	Context *expr.Context
 	Scope   expr.Scope
-	// Collation orders strings; nil is by bytes. Context.Order must agree with it.
+	// Collation orders strings; nil is by bytes. Context.Order must agree with it; Parse sets it if it is nil.
 	Collation Collation
 	// World are the other collections, Sink is what $out and $merge write to, Statistics serve $collStats and its kin. Stages that
 	// need one that is nil are refused.
@@ -107,6 +107,10 @@ type stage interface {
 func Parse(stages []bson.Raw, opts Options) (*Pipeline, error) {
 	if opts.Context == nil {
 		opts.Context = &expr.Context{}
+	}
+	if opts.Collation != nil && opts.Context.Order == nil {
+		c := opts.Collation
+		opts.Context.Order = func(a, b bson.RawValue) int { return match.Compare(c, a, b) }
 	}
 	if opts.Memory == 0 {
 		opts.Memory = MemoryMax

@@ -175,7 +175,7 @@ func TestHooksOfOtherPackages(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	u, err := update.Parse(value.MustParse(`[{$set: {a: {$multiply: ["$a", "$$low"]}}}, {$unset: "c"}, {$replaceWith: {$mergeObjects: ["$$ROOT", {d: 1}]}}]`),
-		update.Options{Pipeline: func(stages bson.Raw) (update.Transform, error) { return pipeline.Transform(c, scope)(stages) }})
+		update.Options{Pipeline: pipeline.Transform(c, scope)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,5 +185,39 @@ func TestHooksOfOtherPackages(t *testing.T) {
 	}
 	if _, err := pipeline.Transform(c, scope)(bson.Raw(value.MustParse("[{$group: {_id: 1}}]").Value)); !mongoerr.Is(err, mongoerr.InvalidOptions) {
 		t.Errorf("$group in an update: %v", err)
+	}
+}
+
+// caseless compares ASCII text without case.
+type caseless struct{}
+
+func (caseless) Compare(a, b []byte) int {
+	return strings.Compare(strings.ToLower(string(a)), strings.ToLower(string(b)))
+}
+
+func (caseless) AppendKey(dst, text []byte) []byte {
+	return append(dst, strings.ToLower(string(text))...)
+}
+
+func TestCollationReachesEveryStage(t *testing.T) {
+	w := &world{collections: map[string][]bson.Raw{}}
+	for _, s := range []string{"b", "A", "a", "B"} {
+		w.collections["c"] = append(w.collections["c"], value.MustParseDocument(fmt.Sprintf("{s: %q, l: [%q]}", s, s)))
+	}
+	for stages, want := range map[string]string{
+		`[{$match: {s: "a"}}, {$count: "n"}]`:                                                                                `{n: 2}`,
+		`[{$group: {_id: "$s", n: {$sum: 1}}}]`:                                                                              "{_id: \"b\", n: 2}\n{_id: \"A\", n: 2}",
+		`[{$group: {_id: "$l", n: {$sum: 1}}}]`:                                                                              "{_id: [\"b\"], n: 2}\n{_id: [\"A\"], n: 2}",
+		`[{$sort: {s: 1}}, {$project: {s: 1}}, {$limit: 1}]`:                                                                 `{s: "A"}`,
+		`[{$match: {$expr: {$eq: ["$s", "B"]}}}, {$count: "n"}]`:                                                             `{n: 2}`,
+		`[{$group: {_id: 1, s: {$addToSet: "$s"}, m: {$min: "$s"}}}]`:                                                        `{_id: 1, s: ["b", "A"], m: "A"}`,
+		`[{$lookup: {from: "c", localField: "s", foreignField: "s", as: "x"}}, {$project: {n: {$size: "$x"}}}, {$limit: 1}]`: `{n: 2}`,
+	} {
+		o := w.options()
+		o.Collation = caseless{}
+		docs, err := w.run(split(t, stages), o)
+		if err != nil || lines(docs) != want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", stages, err, lines(docs), want)
+		}
 	}
 }

@@ -15,9 +15,9 @@ func parseCount(_ *parser, arg bson.RawValue) (stage, error) {
 	name := string(value.StringBytes(arg))
 	switch {
 	case arg.Type != bson.TypeString:
-		return nil, code(40156).Errorf("the count field must be a non-empty string")
+		return nil, code(40156).Errorf("the count field must be a string, not %s", value.TypeName(arg.Type))
 	case name == "":
-		return nil, code(40156).Errorf("the count field must be a non-empty string")
+		return nil, code(40157).Errorf("the count field must be a non-empty string")
 	case name[0] == '$':
 		return nil, code(40158).Errorf("the count field cannot be a $-prefixed path")
 	case strings.IndexByte(name, 0) >= 0:

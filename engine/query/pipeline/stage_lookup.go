@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"bytes"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
@@ -22,6 +24,8 @@ type lookupStage struct {
 	pipe    *subPipe // nil: the documents as they are
 	vars    []computed
 	slots   []int
+	// constant says that every document gets the same: nothing of it goes into the pipeline, and no chance.
+	constant bool
 }
 
 // subPipe is a pipeline on another collection.
@@ -152,6 +156,7 @@ func parseLookup(p *parser, arg bson.RawValue) (stage, error) {
 		return nil, err
 	}
 	s.from = s.pipe.ns
+	s.constant = s.foreign == "" && s.vars == nil && !bytes.Contains(arg.Value, []byte("$rand\x00")) && !bytes.Contains(arg.Value, []byte("$sample"))
 	return s, nil
 }
 
@@ -175,7 +180,7 @@ func (s *lookupStage) bind(vars bson.RawValue) (expr.Scope, error) {
 }
 
 func (s *lookupStage) run(in Iterator) Iterator {
-	var buf []byte
+	var buf, same []byte
 	var table *foreignTable
 	tried := s.foreign == "" || s.opts.World == nil || s.opts.World.Indexed(s.from, s.foreign) || len(s.pipe.steps) > 0
 	return over(in, func() (bson.Raw, error) {
@@ -190,10 +195,18 @@ func (s *lookupStage) run(in Iterator) Iterator {
 			}
 		}
 		list := newDocument()
-		if table != nil {
+		switch {
+		case table != nil:
 			table.find(s.localValues(doc), list)
-		} else if err := s.fetch(doc, list); err != nil {
-			return nil, err
+		case same != nil:
+			list.b = append(list.b[:0], same...)
+		default:
+			if err := s.fetch(doc, list); err != nil {
+				return nil, err
+			}
+			if s.constant {
+				same = append([]byte(nil), list.b...)
+			}
 		}
 		if err := checkSize("$lookup", len(list.b)); err != nil {
 			return nil, err
