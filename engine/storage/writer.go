@@ -301,10 +301,7 @@ func (w *Writer) Edit(ref page.Ref) (page.Ref, []byte, error) {
 }
 
 func (w *Writer) Retire(ref page.Ref) {
-	birth := page.Gen(0) // unknown: older than every snapshot, so that each is taken to reach it
-	if f := w.s.frames.get(ref.ID()); f != nil {
-		birth = page.BirthOf(f.page(ref.ID()))
-	}
+	birth := w.s.birth(ref.ID())
 	if birth == w.gen {
 		for i, f := range slices.Backward(w.born) {
 			if f != nil && f.first == ref.ID() {
@@ -317,6 +314,18 @@ func (w *Writer) Retire(ref page.Ref) {
 		return
 	}
 	w.retired = append(w.retired, retired{page.Run{First: ref.ID(), Count: 1}, birth})
+}
+
+// birth is a page's, if that can be told without reading from the disk. 0 stands for older than every snapshot, so that each is
+// taken to reach the page.
+func (s *Store) birth(id page.ID) page.Gen {
+	if f := s.frames.get(id); f != nil {
+		return page.BirthOf(f.page(id))
+	}
+	if s.verified.has(id) {
+		return page.BirthOf(s.mapping.Bytes()[int64(id)*page.Size:])
+	}
+	return 0
 }
 
 func (w *Writer) Own(ref page.Ref) bool {
