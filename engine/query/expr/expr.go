@@ -114,6 +114,14 @@ func (c *Context) Set(slot int, v bson.RawValue) {
 	c.vars[slot] = v
 }
 
+// SetAll sets several variables at once. Values that are evaluated in the outer scope must not be set one by one: the variables of a
+// $map in the second expression have the slots of the first.
+func (c *Context) SetAll(slots []int, values []bson.RawValue) {
+	for i, slot := range slots {
+		c.Set(slot, values[i])
+	}
+}
+
 // compare orders two values.
 func (c *Context) compare(a, b bson.RawValue) int {
 	if c.Order != nil {
@@ -154,6 +162,8 @@ func (s Scope) slot(name string) int {
 // Let evaluates the variables of a command's let and returns a scope that has them. The expressions see no document.
 func Let(c *Context, s Scope, vars bson.Raw) (Scope, error) {
 	inner := s
+	var slots []int
+	var values []bson.RawValue
 	for it := value.Elements(vars); it.Next(); {
 		name := string(it.Name())
 		if err := checkName(name); err != nil {
@@ -172,8 +182,9 @@ func Let(c *Context, s Scope, vars bson.Raw) (Scope, error) {
 		}
 		var slot int
 		inner, slot = inner.Bind(name)
-		c.Set(slot, v)
+		slots, values = append(slots, slot), append(values, v)
 	}
+	c.SetAll(slots, values)
 	return inner, nil
 }
 

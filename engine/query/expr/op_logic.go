@@ -266,9 +266,7 @@ func (n *let) eval(c *Context) (bson.RawValue, error) {
 			return value.Missing, err
 		}
 	}
-	for i, slot := range n.slots {
-		c.Set(slot, values[i])
-	}
+	c.SetAll(n.slots, values)
 	v, err := n.in.eval(c)
 	c.current = outer
 	return v, err

@@ -218,12 +218,8 @@ func (s *lookupStage) run(in Iterator) Iterator {
 
 // fetch asks the other collection for what belongs to doc.
 func (s *lookupStage) fetch(doc bson.Raw, list *builder) error {
-	for i, e := range s.vars {
-		v, err := e.Eval(doc)
-		if err != nil {
-			return err
-		}
-		s.opts.Context.Set(s.slots[i], v)
+	if err := setVariables(s.opts.Context, s.slots, s.vars, doc); err != nil {
+		return err
 	}
 	var extra bson.Raw
 	if s.foreign != "" {
@@ -245,6 +241,19 @@ func (s *lookupStage) fetch(doc bson.Raw, list *builder) error {
 		err = e
 	}
 	return err
+}
+
+// setVariables evaluates the expressions of let for doc.
+func setVariables(c *expr.Context, slots []int, vars []computed, doc bson.Raw) error {
+	values := make([]bson.RawValue, len(vars))
+	for i, e := range vars {
+		var err error
+		if values[i], err = e.Eval(doc); err != nil {
+			return err
+		}
+	}
+	c.SetAll(slots, values)
+	return nil
 }
 
 // localValues are the values that the local field has; what is missing counts as null.

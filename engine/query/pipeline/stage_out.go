@@ -225,12 +225,8 @@ func (s *mergeStage) merge(old, doc bson.Raw) (bson.Raw, error) {
 		v, err := m.Value()
 		return bson.Raw(v.Value), err
 	}
-	for i, e := range s.vars {
-		v, err := e.Eval(doc)
-		if err != nil {
-			return nil, err
-		}
-		s.c.Set(s.slots[i], v)
+	if err := setVariables(s.c, s.slots, s.vars, doc); err != nil {
+		return nil, err
 	}
 	s.c.Set(s.newSlot, value.Document(doc))
 	it := s.pipe.RunAll(Documents([]bson.Raw{old}))

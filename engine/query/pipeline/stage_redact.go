@@ -10,29 +10,40 @@ import (
 
 // redactStage keeps a document, drops it, or goes on to the documents in it, as an expression says of each.
 type redactStage struct {
-	e *expr.Expr
-	c *expr.Context
+	e     *expr.Expr
+	c     *expr.Context
+	slots []int // of the variables redactions
 }
+
+// redactions are what the expression answers with. Other stages use their slots, so they are set anew for each document.
+var redactions = []string{"DESCEND", "PRUNE", "KEEP"}
 
 func parseRedact(p *parser, arg bson.RawValue) (stage, error) {
 	scope := p.scope
-	for _, name := range []string{"DESCEND", "PRUNE", "KEEP"} {
+	s := &redactStage{c: p.opts.Context}
+	for _, name := range redactions {
 		var slot int
 		scope, slot = scope.Bind(name)
-		p.opts.Context.Set(slot, value.String(name))
+		s.slots = append(s.slots, slot)
 	}
-	e, err := expr.Parse(arg, scope)
-	return &redactStage{e, p.opts.Context}, err
+	var err error
+	s.e, err = expr.Parse(arg, scope)
+	return s, err
 }
 
 func (s *redactStage) run(in Iterator) Iterator {
 	var buf []byte
+	values := make([]bson.RawValue, len(redactions))
+	for i, name := range redactions {
+		values[i] = value.String(name)
+	}
 	return over(in, func() (bson.Raw, error) {
 		for {
 			doc, err := in.Next()
 			if err != nil || doc == nil {
 				return nil, err
 			}
+			s.c.SetAll(s.slots, values)
 			var kept bool
 			if buf, kept, err = s.document(buf[:0], doc, doc); err != nil {
 				return nil, err
