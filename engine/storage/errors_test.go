@@ -188,6 +188,45 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
+// TestFullDiskKeepsItsPromises fills the disk with one batch: the log that its writes were promised must be there when it is
+// written, though the data file has taken the rest.
+func TestFullDiskKeepsItsPromises(t *testing.T) {
+	seeds(t, func(t *testing.T, r *rand.Rand) {
+		w := newWorld(t, r, simfs.Options{})
+		w.o.Reserve = 64
+		w.disk.SetCapacity(3<<20 + r.Int64N(1<<20))
+		if err := errors.Join(w.open(), w.create(), w.wait()); err != nil {
+			t.Fatal(err)
+		}
+		id, mc := w.pick()
+		record := make([]byte, 1000+r.IntN(3000))
+		for range 5000 {
+			for i := range record {
+				record[i] = byte(r.Uint32()) // nothing that could be compressed
+			}
+			var rid RecordID
+			c, err := w.s.Write(func(wr *Writer) (err error) {
+				rid, err = wr.Lock(id).Insert(record)
+				return err
+			})
+			if errors.Is(err, ErrDiskFull) {
+				w.sound("disk full")
+				if err := w.s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			mc.records[rid] = string(record)
+			w.waiting = append(w.waiting, c)
+			w.history[len(w.history)-1] = w.m.fingerprint()
+		}
+		t.Fatal("the disk never was full")
+	})
+}
+
 // TestDamageIsNeverAWrongAnswer flips a bit, or zeroes a sector, of what was durable. The database says so, at open or when
 // the place is read, or has the right answer; Check finds it if it is reachable.
 func TestDamageIsNeverAWrongAnswer(t *testing.T) {

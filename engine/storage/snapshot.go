@@ -35,6 +35,7 @@ type retired struct {
 func (s *Store) Snapshot() *Snapshot {
 	for {
 		sn := s.visible.Load()
+		s.env.Point("visible")
 		sn.pins.Add(1)
 		s.env.Point("pin")
 		// While sn is visible it holds a pin of its own: if it still is, ours came before its last one went.
