@@ -151,7 +151,8 @@ func callDivide(_ *Context, args []bson.RawValue) (bson.RawValue, error) {
 	case nullish(a, b):
 		return value.Null, nil
 	case !isNumber(a) || !isNumber(b):
-		return value.Missing, mongoerr.TypeMismatch.Errorf("$divide only supports numeric types, not %s and %s", typeName(a), typeName(b))
+		return value.Missing, mongoerr.TypeMismatch.Errorf("$divide only supports numeric types, not %s and %s",
+			typeName(a), typeName(b))
 	case value.ExactOf(b).Kind == value.ExactZero:
 		return value.Missing, mongoerr.BadValue.Errorf("can't $divide by zero")
 	}
@@ -453,7 +454,8 @@ func callLog(_ *Context, args []bson.RawValue) (bson.RawValue, error) {
 	case notPositive(v):
 		return value.Missing, code(28758).Errorf("$log's argument must be a positive number, but is %s", value.Brief(v, 100))
 	case notPositive(base) || value.Equal(base, value.Int32(1)):
-		return value.Missing, code(28759).Errorf("$log's base must be a positive number not equal to 1, but is %s", value.Brief(base, 100))
+		return value.Missing, code(28759).Errorf("$log's base must be a positive number not equal to 1, but is %s",
+			value.Brief(base, 100))
 	}
 	if base.Type == bson.TypeDecimal128 && v.Type != bson.TypeDecimal128 {
 		v = value.OfDecimal(value.AsDecimal(v))

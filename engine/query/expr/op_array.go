@@ -18,11 +18,13 @@ func callArrayElemAt(_ *Context, args []bson.RawValue) (bson.RawValue, error) {
 	case !isArray(array):
 		return value.Missing, code(28689).Errorf("$arrayElemAt's first argument must be an array, but is %s", typeName(array))
 	case !isNumber(index):
-		return value.Missing, code(28690).Errorf("$arrayElemAt's second argument must be a numeric value, but is %s", typeName(index))
+		return value.Missing, code(28690).Errorf("$arrayElemAt's second argument must be a numeric value, but is %s",
+			typeName(index))
 	}
 	i, ok := asInt32(index)
 	if !ok {
-		return value.Missing, code(28691).Errorf("$arrayElemAt's second argument must be representable as a 32-bit integer: %s", value.Brief(index, 100))
+		return value.Missing, code(28691).Errorf("$arrayElemAt's second argument must be representable as a 32-bit integer: %s",
+			value.Brief(index, 100))
 	}
 	if i < 0 {
 		i += value.Count(array.Value)
@@ -71,7 +73,8 @@ func span(op string, args []bson.RawValue, length int, notNumber, negative code)
 		n, ok := asInt32(v)
 		switch {
 		case !ok:
-			return 0, 0, notNumber.Errorf("%s requires an integral starting and ending index, found a value of type: %s, with value: %s", op, typeName(v), value.Brief(v, 100))
+			return 0, 0, notNumber.Errorf("%s requires an integral starting and ending index, found a value of type: %s, with value: %s",
+				op, typeName(v), value.Brief(v, 100))
 		case n < 0:
 			return 0, 0, negative.Errorf("%s requires a nonnegative starting and ending index, found: %d", op, n)
 		}
@@ -114,7 +117,8 @@ func callRange(c *Context, args []bson.RawValue) (bson.RawValue, error) {
 		}
 		var ok bool
 		if n[i], ok = asInt32(v); !ok {
-			return value.Missing, code(34444+2*i).Errorf("$range requires a value that can be represented as a 32-bit integer, found value: %s", value.Brief(v, 100))
+			return value.Missing, code(34444+2*i).Errorf("$range requires a value that can be represented as a 32-bit integer, found value: %s",
+				value.Brief(v, 100))
 		}
 	}
 	start, end, step := n[0], n[1], n[2]
@@ -161,11 +165,13 @@ func callSlice(_ *Context, args []bson.RawValue) (bson.RawValue, error) {
 	var n [2]int
 	for i, v := range args[1:] {
 		if !isNumber(v) {
-			return value.Missing, code(28725+2*i).Errorf("argument %d to $slice must be numeric, but is of type: %s", i+2, typeName(v))
+			return value.Missing, code(28725+2*i).Errorf("argument %d to $slice must be numeric, but is of type: %s",
+				i+2, typeName(v))
 		}
 		var ok bool
 		if n[i], ok = asInt32(v); !ok {
-			return value.Missing, code(28726+2*i).Errorf("argument %d to $slice can't be represented as a 32-bit integer: %s", i+2, value.Brief(v, 100))
+			return value.Missing, code(28726+2*i).Errorf("argument %d to $slice can't be represented as a 32-bit integer: %s",
+				i+2, value.Brief(v, 100))
 		}
 	}
 	list := elements(args[0])
@@ -229,7 +235,8 @@ func (n *eachNode) eval(c *Context) (bson.RawValue, error) {
 		if !nullish(l) {
 			i, ok := asInt32(l)
 			if !ok {
-				return l, code(327391).Errorf("$filter: limit must be represented as a 32-bit integral value: %s", value.Brief(l, 100))
+				return l, code(327391).Errorf("$filter: limit must be represented as a 32-bit integral value: %s",
+					value.Brief(l, 100))
 			}
 			if i <= 0 {
 				return l, code(327392).Errorf("$filter: limit must be greater than 0: %d", i)

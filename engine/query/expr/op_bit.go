@@ -17,7 +17,8 @@ func bitwise(op string, start int64, f func(a, b int64) int64) function {
 			case 0, bson.TypeNull, bson.TypeUndefined:
 				return value.Null, nil
 			default:
-				return value.Missing, mongoerr.TypeMismatch.Errorf("%s only supports int and long operands, not %s", op, typeName(v))
+				return value.Missing, mongoerr.TypeMismatch.Errorf("%s only supports int and long operands, not %s",
+					op, typeName(v))
 			}
 			long = long || v.Type == bson.TypeInt64
 			r = f(r, value.TruncateInt64(v))

@@ -129,7 +129,8 @@ func (p *parser) dateAdd(op string, arg bson.RawValue, sign int64) (node, error)
 			}
 			ms, err := moment(args[0])
 			if err != nil {
-				return value.Missing, code(5166403).Errorf("%s requires startDate to be convertible to a date, but got %s", op, typeName(args[0]))
+				return value.Missing, code(5166403).Errorf("%s requires startDate to be convertible to a date, but got %s",
+					op, typeName(args[0]))
 			}
 			n, ok := int64(0), false
 			if isNumber(args[2]) {
@@ -147,7 +148,8 @@ func (p *parser) dateAdd(op string, arg bson.RawValue, sign int64) (node, error)
 			}
 			r, ok := addUnits(ms, u, sign*n, z)
 			if !ok {
-				return value.Missing, code(5976500).Errorf("invalid %s 'amount' parameter value: %s %s", op, value.Brief(args[2], 50), unitNames[u])
+				return value.Missing, code(5976500).Errorf("invalid %s 'amount' parameter value: %s %s",
+					op, value.Brief(args[2], 50), unitNames[u])
 			}
 			return value.Date(r), nil
 		})
@@ -169,7 +171,8 @@ func parseDateDiff(p *parser, arg bson.RawValue) (node, error) {
 			}
 			from, err := moment(args[0])
 			if err != nil {
-				return value.Missing, code(5166307).Errorf("%s requires 'startDate' to be a date, but got %s", op, typeName(args[0]))
+				return value.Missing, code(5166307).Errorf("%s requires 'startDate' to be a date, but got %s",
+					op, typeName(args[0]))
 			}
 			to, err := moment(args[1])
 			if err != nil {
@@ -214,10 +217,12 @@ func parseDateTrunc(p *parser, arg bson.RawValue) (node, error) {
 					n, ok = value.AsInt64(args[2])
 				}
 				if !ok {
-					return value.Missing, code(5439017).Errorf("%s requires 'binSize' to be a 64-bit integer, but got value '%s'", op, value.Brief(args[2], 50))
+					return value.Missing, code(5439017).Errorf("%s requires 'binSize' to be a 64-bit integer, but got value '%s'",
+						op, value.Brief(args[2], 50))
 				}
 				if n <= 0 {
-					return value.Missing, code(5439018).Errorf("%s requires 'binSize' to be greater than 0, but got value %d", op, n)
+					return value.Missing, code(5439018).Errorf("%s requires 'binSize' to be greater than 0, but got value %d",
+						op, n)
 				}
 			}
 			z, err := c.zone(op, args[3])
@@ -318,19 +323,22 @@ func dateFromParts(c *Context, args []bson.RawValue) (bson.RawValue, error) {
 			n[i], ok = value.AsInt64(v)
 		}
 		if !ok {
-			return value.Missing, code(40515).Errorf("'%s' must evaluate to an integer, found %s with value %s", part.name, typeName(v), value.Brief(v, 50))
+			return value.Missing, code(40515).Errorf("'%s' must evaluate to an integer, found %s with value %s",
+				part.name, typeName(v), value.Brief(v, 50))
 		}
 		switch {
 		case part.name == "year" || part.name == "isoWeekYear":
 			if n[i] < 1 || n[i] > 9999 {
-				return value.Missing, code(40523).Errorf("'%s' must evaluate to an integer in the range 1 to 9999, found %d", part.name, n[i])
+				return value.Missing, code(40523).Errorf("'%s' must evaluate to an integer in the range 1 to 9999, found %d",
+					part.name, n[i])
 			}
 		case part.name == "millisecond" || part.name == "second" || part.name == "minute" || part.name == "hour":
 			if n[i] < -1<<53 || n[i] > 1<<53 {
 				return value.Missing, mongoerr.DurationOverflow.Errorf("'%s' is too large: %d", part.name, n[i])
 			}
 		case n[i] < -32768 || n[i] > 32767:
-			return value.Missing, code(31034).Errorf("'%s' must evaluate to a value in the range [-32768, 32767]; value %d is not in range", part.name, n[i])
+			return value.Missing, code(31034).Errorf("'%s' must evaluate to a value in the range [-32768, 32767]; value %d is not in range",
+				part.name, n[i])
 		}
 	}
 	z, err := c.zone(op, args[10])

@@ -86,7 +86,8 @@ func (n *dateFromString) eval(c *Context) (bson.RawValue, error) {
 		case nullish(args[1]):
 			return value.Null, nil
 		case !isString(args[1]):
-			return value.Missing, code(40684).Errorf("$dateFromString requires that 'format' be a string, found: %s", typeName(args[1]))
+			return value.Missing, code(40684).Errorf("$dateFromString requires that 'format' be a string, found: %s",
+				typeName(args[1]))
 		}
 		format = text(args[1])
 		if err := checkFormat(format, parseSpecifiers); err != nil {
@@ -108,7 +109,8 @@ func (n *dateFromString) eval(c *Context) (bson.RawValue, error) {
 	}
 	ms, err := int64(0), error(nil)
 	if !isString(args[0]) {
-		err = mongoerr.ConversionFailure.Errorf("$dateFromString requires that 'dateString' be a string, found: %s with value %s", typeName(args[0]), value.Brief(args[0], 50))
+		err = mongoerr.ConversionFailure.Errorf("$dateFromString requires that 'dateString' be a string, found: %s with value %s",
+			typeName(args[0]), value.Brief(args[0], 50))
 	} else {
 		ms, err = readDate(text(args[0]), format, z, n.zone != nil)
 	}

@@ -33,7 +33,8 @@ func (m *Merger) Add(v bson.RawValue) error {
 	case nullish(v):
 		return nil
 	case !isDocument(v):
-		return code(40400).Errorf("$mergeObjects requires object inputs, but input %s is of type %s", value.Brief(v, 100), typeName(v))
+		return code(40400).Errorf("$mergeObjects requires object inputs, but input %s is of type %s",
+			value.Brief(v, 100), typeName(v))
 	}
 	if m.at == nil {
 		m.at = map[string]int{}
@@ -104,26 +105,33 @@ func callArrayToObject(_ *Context, args []bson.RawValue) (bson.RawValue, error) 
 		case isArray(e) && pairs != 2:
 			pairs = 1
 			if value.Count(e.Value) != 2 {
-				return value.Missing, code(40397).Errorf("$arrayToObject requires an array of size 2 arrays, found array of size: %d", value.Count(e.Value))
+				return value.Missing, code(40397).Errorf("$arrayToObject requires an array of size 2 arrays, found array of size: %d",
+					value.Count(e.Value))
 			}
 			if k, val = value.At(e.Value, 0), value.At(e.Value, 1); !isString(k) {
-				return value.Missing, code(40395).Errorf("$arrayToObject requires an array of key-value pairs, where the key must be of type string. Found key type: %s", typeName(k))
+				return value.Missing, code(40395).Errorf("$arrayToObject requires an array of key-value pairs, where the key must be of type string. Found key type: %s",
+					typeName(k))
 			}
 		case isDocument(e) && pairs != 1:
 			pairs = 2
 			if value.Count(e.Value) != 2 {
-				return value.Missing, code(40392).Errorf("$arrayToObject requires an object keys of 'k' and 'v'. Found incorrect number of keys: %d", value.Count(e.Value))
+				return value.Missing, code(40392).Errorf("$arrayToObject requires an object keys of 'k' and 'v'. Found incorrect number of keys: %d",
+					value.Count(e.Value))
 			}
 			if k, val = value.Lookup(e.Value, "k"), value.Lookup(e.Value, "v"); k.Type == 0 || val.Type == 0 {
-				return value.Missing, code(40393).Errorf("$arrayToObject requires an object with keys 'k' and 'v'. Missing either or both keys from: %s", value.Brief(e, 100))
+				return value.Missing, code(40393).Errorf("$arrayToObject requires an object with keys 'k' and 'v'. Missing either or both keys from: %s",
+					value.Brief(e, 100))
 			}
 			if !isString(k) {
-				return value.Missing, code(40394).Errorf("$arrayToObject requires an object with keys 'k' and 'v', where the value of 'k' must be of type string. Found type: %s", typeName(k))
+				return value.Missing, code(40394).Errorf("$arrayToObject requires an object with keys 'k' and 'v', where the value of 'k' must be of type string. Found type: %s",
+					typeName(k))
 			}
 		case pairs == 1:
-			return value.Missing, code(40396).Errorf("$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects. Array was detected, now found: %s", typeName(e))
+			return value.Missing, code(40396).Errorf("$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects. Array was detected, now found: %s",
+				typeName(e))
 		case pairs == 2:
-			return value.Missing, code(40391).Errorf("$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects. Object was detected, now found: %s", typeName(e))
+			return value.Missing, code(40391).Errorf("$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects. Object was detected, now found: %s",
+				typeName(e))
 		default:
 			return value.Missing, code(40398).Errorf("unrecognised input type format for $arrayToObject: %s", typeName(e))
 		}

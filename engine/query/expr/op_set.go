@@ -30,7 +30,8 @@ func callSetUnion(c *Context, args []bson.RawValue) (bson.RawValue, error) {
 		case nullish(v):
 			return value.Null, nil
 		case !isArray(v):
-			return value.Missing, code(17043).Errorf("all operands of $setUnion must be arrays. One argument is of type: %s", typeName(v))
+			return value.Missing, code(17043).Errorf("all operands of $setUnion must be arrays. One argument is of type: %s",
+				typeName(v))
 		}
 		for it := value.Elements(v.Value); it.Next(); {
 			b.add(it.Value())
@@ -50,7 +51,8 @@ func callSetIntersection(c *Context, args []bson.RawValue) (bson.RawValue, error
 		case nullish(v):
 			return value.Null, nil
 		case !isArray(v):
-			return value.Missing, code(17047).Errorf("all operands of $setIntersection must be arrays. One argument is of type: %s", typeName(v))
+			return value.Missing, code(17047).Errorf("all operands of $setIntersection must be arrays. One argument is of type: %s",
+				typeName(v))
 		}
 		set := c.set(v)
 		if i > 0 {
@@ -66,9 +68,11 @@ func callSetDifference(c *Context, args []bson.RawValue) (bson.RawValue, error) 
 	case nullish(a, b):
 		return value.Null, nil
 	case !isArray(a):
-		return value.Missing, code(17048).Errorf("both operands of $setDifference must be arrays. First argument is of type: %s", typeName(a))
+		return value.Missing, code(17048).Errorf("both operands of $setDifference must be arrays. First argument is of type: %s",
+			typeName(a))
 	case !isArray(b):
-		return value.Missing, code(17049).Errorf("both operands of $setDifference must be arrays. Second argument is of type: %s", typeName(b))
+		return value.Missing, code(17049).Errorf("both operands of $setDifference must be arrays. Second argument is of type: %s",
+			typeName(b))
 	default:
 		without, have := c.set(b), c.set(a)
 		given := make([]bool, len(have))
@@ -89,7 +93,8 @@ func callSetEquals(c *Context, args []bson.RawValue) (bson.RawValue, error) {
 	equal := true
 	for i, v := range args {
 		if !isArray(v) {
-			return value.Missing, code(17044).Errorf("all operands of $setEquals must be arrays. %d-th argument is of type: %s", i+1, typeName(v))
+			return value.Missing, code(17044).Errorf("all operands of $setEquals must be arrays. %d-th argument is of type: %s",
+				i+1, typeName(v))
 		}
 		set := c.set(v)
 		if i == 0 {
@@ -104,9 +109,11 @@ func callSetEquals(c *Context, args []bson.RawValue) (bson.RawValue, error) {
 func callSetIsSubset(c *Context, args []bson.RawValue) (bson.RawValue, error) {
 	switch a, b := args[0], args[1]; {
 	case !isArray(a):
-		return value.Missing, code(17046).Errorf("both operands of $setIsSubset must be arrays. First argument is of type: %s", typeName(a))
+		return value.Missing, code(17046).Errorf("both operands of $setIsSubset must be arrays. First argument is of type: %s",
+			typeName(a))
 	case !isArray(b):
-		return value.Missing, code(17042).Errorf("both operands of $setIsSubset must be arrays. Second argument is of type: %s", typeName(b))
+		return value.Missing, code(17042).Errorf("both operands of $setIsSubset must be arrays. Second argument is of type: %s",
+			typeName(b))
 	default:
 		set := c.set(b)
 		for it := value.Elements(a.Value); it.Next(); {

@@ -43,7 +43,8 @@ func ParseBy(op string, v bson.RawValue) (By, error) {
 			n, ok = value.AsInt64(it.Value())
 		}
 		if !ok || n != 1 && n != -1 {
-			return by, mongoerr.LocationSortOrder.Errorf("$sort key ordering must be 1 (for ascending) or -1 (for descending) in %s", op)
+			return by, mongoerr.LocationSortOrder.Errorf("$sort key ordering must be 1 (for ascending) or -1 (for descending) in %s",
+				op)
 		}
 		by.fields = append(by.fields, byField{names, n < 0})
 	}

@@ -103,7 +103,8 @@ func callSubstrBytes(_ *Context, args []bson.RawValue) (bson.RawValue, error) {
 		return value.Missing, err
 	}
 	if !isNumber(args[1]) {
-		return value.Missing, code(16034).Errorf("$substrBytes: starting index must be a numeric type (is BSON type %s)", typeName(args[1]))
+		return value.Missing, code(16034).Errorf("$substrBytes: starting index must be a numeric type (is BSON type %s)",
+			typeName(args[1]))
 	}
 	if !isNumber(args[2]) {
 		return value.Missing, code(16035).Errorf("$substrBytes: length must be a numeric type (is BSON type %s)", typeName(args[2]))
@@ -137,11 +138,13 @@ func callSubstrCP(_ *Context, args []bson.RawValue) (bson.RawValue, error) {
 	for i, name := range [2]string{"starting index", "length"} {
 		v := args[1+i]
 		if !isNumber(v) {
-			return value.Missing, code(34450+2*i).Errorf("$substrCP: %s must be a numeric type (is BSON type %s)", name, typeName(v))
+			return value.Missing, code(34450+2*i).Errorf("$substrCP: %s must be a numeric type (is BSON type %s)",
+				name, typeName(v))
 		}
 		var ok bool
 		if n[i], ok = asInt32(v); !ok {
-			return value.Missing, code(34451+2*i).Errorf("$substrCP: %s must be a 32-bit integral value: %s", name, value.Brief(v, 100))
+			return value.Missing, code(34451+2*i).Errorf("$substrCP: %s must be a 32-bit integral value: %s",
+				name, value.Brief(v, 100))
 		}
 	}
 	if n[1] < 0 {
@@ -233,9 +236,11 @@ func callSplit(_ *Context, args []bson.RawValue) (bson.RawValue, error) {
 	case nullish(s, separator):
 		return value.Null, nil
 	case !isString(s):
-		return value.Missing, code(40085).Errorf("$split requires an expression that evaluates to a string as a first argument, found: %s", typeName(s))
+		return value.Missing, code(40085).Errorf("$split requires an expression that evaluates to a string as a first argument, found: %s",
+			typeName(s))
 	case !isString(separator):
-		return value.Missing, code(40086).Errorf("$split requires an expression that evaluates to a string as a second argument, found: %s", typeName(separator))
+		return value.Missing, code(40086).Errorf("$split requires an expression that evaluates to a string as a second argument, found: %s",
+			typeName(separator))
 	case text(separator) == "":
 		return value.Missing, code(40087).Errorf("$split requires a non-empty separator")
 	}
@@ -299,7 +304,8 @@ func (p *parser) replace(op string, arg bson.RawValue, n int) (node, error) {
 	return p.call(op, func(_ *Context, args []bson.RawValue) (bson.RawValue, error) {
 		for i, name := range [...]string{"input", "find", "replacement"} {
 			if v := args[i]; !nullish(v) && !isString(v) {
-				return value.Missing, [...]code{51746, 51745, 51744}[i].Errorf("%s requires that '%s' be a string, found: %s", op, name, value.Brief(v, 100))
+				return value.Missing, [...]code{51746, 51745, 51744}[i].Errorf("%s requires that '%s' be a string, found: %s",
+					op, name, value.Brief(v, 100))
 			}
 		}
 		if nullish(args...) {

@@ -130,7 +130,8 @@ func targetType(to bson.RawValue) (bson.Type, error) {
 				return t, nil
 			}
 		}
-		return 0, mongoerr.FailedToParse.Errorf("in $convert, numeric value for 'to' does not correspond to a BSON type: %s", value.Brief(to, 100))
+		return 0, mongoerr.FailedToParse.Errorf("in $convert, numeric value for 'to' does not correspond to a BSON type: %s",
+			value.Brief(to, 100))
 	}
 	return 0, mongoerr.FailedToParse.Errorf("$convert's 'to' argument must be a string or number, but is %s", typeName(to))
 }

@@ -86,7 +86,8 @@ func (p *parser) document(v bson.RawValue) (node, error) {
 	if name := it.Name(); len(name) > 0 && name[0] == '$' {
 		op, arg := string(name), it.Value()
 		if it.Next() {
-			return nil, code(15983).Errorf("an object representing an expression must have exactly one field: %s", value.Brief(v, 200))
+			return nil, code(15983).Errorf("an object representing an expression must have exactly one field: %s",
+				value.Brief(v, 200))
 		}
 		return p.operator(op, arg)
 	}
@@ -98,9 +99,11 @@ func (p *parser) document(v bson.RawValue) (node, error) {
 		case name == "":
 			return nil, mongoerr.LocationFieldNameEmpty.Errorf("FieldPath field names may not be empty strings.")
 		case name[0] == '$':
-			return nil, mongoerr.LocationFieldPathDollar.Errorf("FieldPath field names may not start with '$'. Consider using $getField or $setField: '%s'", name)
+			return nil, mongoerr.LocationFieldPathDollar.Errorf("FieldPath field names may not start with '$'. Consider using $getField or $setField: '%s'",
+				name)
 		case strings.IndexByte(name, '.') >= 0:
-			return nil, code(16412).Errorf("FieldPath field names may not contain '.'. Consider using $getField or $setField: '%s'", name)
+			return nil, code(16412).Errorf("FieldPath field names may not contain '.'. Consider using $getField or $setField: '%s'",
+				name)
 		case slices.Contains(o.names, name):
 			return nil, code(16406).Errorf("duplicate field name specified in object literal: %s", value.Brief(v, 200))
 		}
@@ -156,7 +159,8 @@ func (p *parser) arguments(name string, arg bson.RawValue, least, most int) ([]n
 	case least == most && n != least:
 		return nil, code(16020).Errorf("expression %s takes exactly %d arguments. %d were passed in.", name, least, n)
 	case n < least || most >= 0 && n > most:
-		return nil, code(28667).Errorf("expression %s takes at least %d arguments, and at most %d, but %d were passed in.", name, least, most, n)
+		return nil, code(28667).Errorf("expression %s takes at least %d arguments, and at most %d, but %d were passed in.",
+			name, least, most, n)
 	case arg.Type == bson.TypeArray:
 		return p.list(arg)
 	}

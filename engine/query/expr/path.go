@@ -160,7 +160,8 @@ func splitPath(s string) ([]string, error) {
 			return nil, mongoerr.LocationFieldNameEmpty.Errorf("FieldPath field names may not be empty strings ('%s')", s)
 		}
 		if name[0] == '$' && name != "$id" && name != "$ref" && name != "$db" {
-			return nil, mongoerr.LocationFieldPathDollar.Errorf("FieldPath field names may not start with '$' ('%s'). Consider using $getField or $setField.", s)
+			return nil, mongoerr.LocationFieldPathDollar.Errorf("FieldPath field names may not start with '$' ('%s'). Consider using $getField or $setField.",
+				s)
 		}
 	}
 	return names, nil

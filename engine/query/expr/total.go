@@ -191,16 +191,19 @@ func (p *Percentiles) At(parts []float64) []bson.RawValue {
 func ReadPercentiles(e *Expr) ([]float64, error) {
 	c, ok := e.Constant()
 	if !ok || !isArray(c) || value.Count(c.Value) == 0 {
-		return nil, code(7750300).Errorf("the $percentile 'p' field must be an array of constant values, but found value: %s", value.Brief(c, 100))
+		return nil, code(7750300).Errorf("the $percentile 'p' field must be an array of constant values, but found value: %s",
+			value.Brief(c, 100))
 	}
 	var parts []float64
 	for _, e := range elements(c) {
 		if !isNumber(e) {
-			return nil, code(7750302).Errorf("the $percentile 'p' field must be an array of numbers from [0.0, 1.0], but found: %s", value.Brief(e, 100))
+			return nil, code(7750302).Errorf("the $percentile 'p' field must be an array of numbers from [0.0, 1.0], but found: %s",
+				value.Brief(e, 100))
 		}
 		f := value.AsDouble(e)
 		if !(f >= 0 && f <= 1) {
-			return nil, code(7750303).Errorf("the $percentile 'p' field must be an array of numbers from [0.0, 1.0], but found: %s", value.Brief(e, 100))
+			return nil, code(7750303).Errorf("the $percentile 'p' field must be an array of numbers from [0.0, 1.0], but found: %s",
+				value.Brief(e, 100))
 		}
 		parts = append(parts, f)
 	}

@@ -32,7 +32,8 @@ var series = map[string][]float64{
 
 func findGranularity(v bson.RawValue) (*granularity, error) {
 	if v.Type != bson.TypeString {
-		return nil, code(40261).Errorf("the $bucketAuto 'granularity' field must be a string, but found type: %s", value.TypeName(v.Type))
+		return nil, code(40261).Errorf("the $bucketAuto 'granularity' field must be a string, but found type: %s",
+			value.TypeName(v.Type))
 	}
 	steps, ok := series[string(value.StringBytes(v))]
 	if !ok {

@@ -96,8 +96,9 @@ func (p *parser) checkPlace(row stageRow, i, n int) error {
 		return code(51047).Errorf("%s is not allowed within a $lookup's or $unionWith's sub-pipeline", row.name)
 	case p.place == inUpdate && !row.update:
 		return mongoerr.InvalidOptions.Errorf("%s is not allowed to be used within an update", row.name)
-	case row.first && row.name != "$collStats" && row.name != "$indexStats" && row.name != "$planCacheStats" && row.name != "$documents" && p.ns.Collection != "" && p.place == onTop:
-		return mongoerr.InvalidNamespace.Errorf("%s must be run on a database with {aggregate: 1}, and not on a collection", row.name)
+	case row.database && p.ns.Collection != "" && p.place == onTop:
+		return mongoerr.InvalidNamespace.Errorf("%s must be run on a database with {aggregate: 1}, and not on a collection",
+			row.name)
 	}
 	return nil
 }
@@ -211,7 +212,8 @@ func Transform(c *expr.Context, s expr.Scope) func(stages bson.Raw) (update.Tran
 // fields reads a stage's document of named arguments. Each name must be one of names; the values are in their order.
 func fields(stage string, arg bson.RawValue, names ...string) ([]bson.RawValue, error) {
 	if arg.Type != bson.TypeEmbeddedDocument {
-		return nil, mongoerr.FailedToParse.Errorf("the %s specification must be an object, but found %s", stage, value.TypeName(arg.Type))
+		return nil, mongoerr.FailedToParse.Errorf("the %s specification must be an object, but found %s",
+			stage, value.TypeName(arg.Type))
 	}
 	values := make([]bson.RawValue, len(names))
 	for it := value.Elements(arg.Value); it.Next(); {
@@ -236,7 +238,8 @@ func text(stage, field string, v bson.RawValue) (string, error) {
 	case 0:
 		return "", missing(stage, field)
 	}
-	return "", mongoerr.TypeMismatch.Errorf("BSON field '%s.%s' is the wrong type '%s', expected type 'string'", stage, field, value.TypeName(v.Type))
+	return "", mongoerr.TypeMismatch.Errorf("BSON field '%s.%s' is the wrong type '%s', expected type 'string'",
+		stage, field, value.TypeName(v.Type))
 }
 
 // fieldPath checks a path that is not behind a dollar and splits it.

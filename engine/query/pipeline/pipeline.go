@@ -285,7 +285,8 @@ func (p *parser) budget(who string) budget { return budget{who: who, limit: p.op
 // take accounts for n more bytes.
 func (b *budget) take(n int) error {
 	if b.used += int64(n); b.used > b.limit {
-		return mongoerr.QueryExceededMemoryLimitNoDiskUseAllowed.Errorf("%s exceeded its memory limit of %d bytes, and cannot use the disk", b.who, b.limit)
+		return mongoerr.QueryExceededMemoryLimitNoDiskUseAllowed.Errorf("%s exceeded its memory limit of %d bytes, and cannot use the disk",
+			b.who, b.limit)
 	}
 	return nil
 }

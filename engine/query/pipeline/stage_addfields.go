@@ -50,7 +50,8 @@ func (s *addStage) fields(p *parser, n *addNode, prefix string, doc bson.Raw) er
 			c := at.child(part)
 			last := i == len(parts)-1
 			if c != nil && (c.e != nil || last && !branch) {
-				return mongoerr.LocationProjectPathCollision.Errorf("invalid $addFields :: caused by :: path collision at %s", prefix+name)
+				return mongoerr.LocationProjectPathCollision.Errorf("invalid $addFields :: caused by :: path collision at %s",
+					prefix+name)
 			}
 			if c == nil {
 				c = &addNode{name: part}

@@ -32,7 +32,8 @@ func parseBucket(p *parser, arg bson.RawValue) (stage, error) {
 		switch name := string(it.Name()); name {
 		case "groupBy":
 			if !isExpression(v) {
-				return nil, code(40202).Errorf("the $bucket 'groupBy' field must be defined as a $-prefixed path or an expression, but found: %s", value.Brief(v, 100))
+				return nil, code(40202).Errorf("the $bucket 'groupBy' field must be defined as a $-prefixed path or an expression, but found: %s",
+					value.Brief(v, 100))
 			}
 			s.by.c = p.opts.Context
 			s.by.Expr, err = p.expression(v)
@@ -45,7 +46,8 @@ func parseBucket(p *parser, arg bson.RawValue) (stage, error) {
 			}
 			c, ok := e.Constant()
 			if !ok {
-				return nil, code(40195).Errorf("the $bucket 'default' field must be a constant expression, but found: %s", value.Brief(v, 100))
+				return nil, code(40195).Errorf("the $bucket 'default' field must be a constant expression, but found: %s",
+					value.Brief(v, 100))
 			}
 			s.other = c
 		case "output":
@@ -87,7 +89,8 @@ func isExpression(v bson.RawValue) bool {
 
 func (p *parser) boundaries(v bson.RawValue) ([]bson.RawValue, error) {
 	if v.Type != bson.TypeArray {
-		return nil, code(40200).Errorf("the $bucket 'boundaries' field must be an array, but found type: %s", value.TypeName(v.Type))
+		return nil, code(40200).Errorf("the $bucket 'boundaries' field must be an array, but found type: %s",
+			value.TypeName(v.Type))
 	}
 	var list []bson.RawValue
 	for it := value.Elements(v.Value); it.Next(); {
@@ -97,19 +100,22 @@ func (p *parser) boundaries(v bson.RawValue) ([]bson.RawValue, error) {
 		}
 		c, ok := e.Constant()
 		if !ok {
-			return nil, code(40191).Errorf("the $bucket 'boundaries' field must be an array of constant values, but found value: %s", value.Brief(it.Value(), 100))
+			return nil, code(40191).Errorf("the $bucket 'boundaries' field must be an array of constant values, but found value: %s",
+				value.Brief(it.Value(), 100))
 		}
 		list = append(list, c)
 	}
 	if len(list) < 2 {
-		return nil, code(40192).Errorf("the $bucket 'boundaries' field must have at least 2 values, but found %d value(s)", len(list))
+		return nil, code(40192).Errorf("the $bucket 'boundaries' field must have at least 2 values, but found %d value(s)",
+			len(list))
 	}
 	for i := 1; i < len(list); i++ {
 		if value.RankOf(list[i].Type) != value.RankOf(list[0].Type) {
 			return nil, code(40193).Errorf("all values in the 'boundaries' option to $bucket must have the same type")
 		}
 		if p.opts.compare(list[i-1], list[i]) >= 0 {
-			return nil, code(40194).Errorf("the 'boundaries' option to $bucket must be sorted, but elements %d and %d are not in ascending order", i-1, i)
+			return nil, code(40194).Errorf("the 'boundaries' option to $bucket must be sorted, but elements %d and %d are not in ascending order",
+				i-1, i)
 		}
 	}
 	return list, nil
@@ -146,7 +152,8 @@ func (s *bucketStage) run(in Iterator) Iterator {
 			case s.other.Type != 0:
 				return t.add(s.other, doc)
 			}
-			return code(40066).Errorf("$switch could not find a matching branch for an input, and no default was specified: the value %s is in no bucket", value.Brief(v, 100))
+			return code(40066).Errorf("$switch could not find a matching branch for an input, and no default was specified: the value %s is in no bucket",
+				value.Brief(v, 100))
 		})
 		if err != nil {
 			return nil, err
@@ -186,7 +193,8 @@ type bucketAutoStage struct {
 
 func parseBucketAuto(p *parser, arg bson.RawValue) (stage, error) {
 	if arg.Type != bson.TypeEmbeddedDocument {
-		return nil, code(40240).Errorf("the argument to $bucketAuto must be an object, but found type: %s", value.TypeName(arg.Type))
+		return nil, code(40240).Errorf("the argument to $bucketAuto must be an object, but found type: %s",
+			value.TypeName(arg.Type))
 	}
 	s := &bucketAutoStage{opts: p.opts, budget: p.budget("$bucketAuto")}
 	for it := value.Elements(arg.Value); it.Next(); {
@@ -195,17 +203,20 @@ func parseBucketAuto(p *parser, arg bson.RawValue) (stage, error) {
 		switch name := string(it.Name()); name {
 		case "groupBy":
 			if !isExpression(v) {
-				return nil, code(40239).Errorf("the $bucketAuto 'groupBy' field must be defined as a $-prefixed path or an expression object, but found: %s", value.Brief(v, 100))
+				return nil, code(40239).Errorf("the $bucketAuto 'groupBy' field must be defined as a $-prefixed path or an expression object, but found: %s",
+					value.Brief(v, 100))
 			}
 			s.by.c = p.opts.Context
 			s.by.Expr, err = p.expression(v)
 		case "buckets":
 			n, ok := whole(v)
 			if !value.IsNumber(v.Type) {
-				return nil, code(40241).Errorf("the $bucketAuto 'buckets' field must be a numeric value, but found type: %s", value.TypeName(v.Type))
+				return nil, code(40241).Errorf("the $bucketAuto 'buckets' field must be a numeric value, but found type: %s",
+					value.TypeName(v.Type))
 			}
 			if !ok || n != int64(int32(n)) {
-				return nil, code(40242).Errorf("the $bucketAuto 'buckets' field must be representable as a 32-bit integer, but found %s", value.Brief(v, 100))
+				return nil, code(40242).Errorf("the $bucketAuto 'buckets' field must be representable as a 32-bit integer, but found %s",
+					value.Brief(v, 100))
 			}
 			if n <= 0 {
 				return nil, code(40243).Errorf("the $bucketAuto 'buckets' field must be greater than 0, but found: %d", n)
@@ -254,10 +265,12 @@ func (s *bucketAutoStage) run(in Iterator) Iterator {
 			}
 			if s.granularity != nil {
 				if !value.IsNumber(v.Type) || value.ExactOf(v).Kind == value.ExactNaN {
-					return code(40258).Errorf("$bucketAuto can specify a 'granularity' with numeric boundaries only, but found a value with type: %s", value.TypeName(v.Type))
+					return code(40258).Errorf("$bucketAuto can specify a 'granularity' with numeric boundaries only, but found a value with type: %s",
+						value.TypeName(v.Type))
 				}
 				if value.ExactOf(v).Neg {
-					return code(40260).Errorf("$bucketAuto can specify a 'granularity' with non-negative numbers only, but found %s", value.Brief(v, 100))
+					return code(40260).Errorf("$bucketAuto can specify a 'granularity' with non-negative numbers only, but found %s",
+						value.Brief(v, 100))
 				}
 			}
 			rows = append(rows, keyed{clone(v), copyOf(doc)})

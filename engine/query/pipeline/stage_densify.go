@@ -46,7 +46,8 @@ func parseDensify(p *parser, arg bson.RawValue) (stage, error) {
 			return nil, err
 		}
 		if overlap(part, name) {
-			return nil, code(5733403).Errorf("the field to densify and the fields to partition by must be apart: '%s', '%s'", name, part)
+			return nil, code(5733403).Errorf("the field to densify and the fields to partition by must be apart: '%s', '%s'",
+				name, part)
 		}
 		s.partitions = append(s.partitions, part)
 	}
@@ -134,7 +135,8 @@ func (s *densifyStage) run(in Iterator) Iterator {
 			case value.IsNullish(v):
 				out = append(out, doc)
 			case !s.fits(v):
-				return code(5733201).Errorf("densify field type must be numeric, or a date with a unit, not %s", value.TypeName(v.Type))
+				return code(5733201).Errorf("densify field type must be numeric, or a date with a unit, not %s",
+					value.TypeName(v.Type))
 			default:
 				part := newDocument()
 				for _, name := range s.partitions {

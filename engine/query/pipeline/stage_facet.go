@@ -17,7 +17,8 @@ type facetStage struct {
 
 func parseFacet(p *parser, arg bson.RawValue) (stage, error) {
 	if arg.Type != bson.TypeEmbeddedDocument {
-		return nil, code(40169).Errorf("the $facet specification must be a non-empty object, but found: %s", value.TypeName(arg.Type))
+		return nil, code(40169).Errorf("the $facet specification must be a non-empty object, but found: %s",
+			value.TypeName(arg.Type))
 	}
 	s := &facetStage{budget: p.budget("$facet")}
 	for it := value.Elements(arg.Value); it.Next(); {

@@ -13,7 +13,8 @@ func parseLimit(_ *parser, arg bson.RawValue) (stage, error) {
 	n, ok := whole(arg)
 	switch {
 	case !ok || n < 0:
-		return nil, code(5107201).Errorf("invalid argument to $limit stage: expected a non-negative number in: $limit: %s", value.Brief(arg, 100))
+		return nil, code(5107201).Errorf("invalid argument to $limit stage: expected a non-negative number in: $limit: %s",
+			value.Brief(arg, 100))
 	case n == 0:
 		return nil, code(15958).Errorf("the limit must be positive")
 	}
@@ -45,7 +46,8 @@ type skipStage struct{ n int64 }
 func parseSkip(_ *parser, arg bson.RawValue) (stage, error) {
 	n, ok := whole(arg)
 	if !ok || n < 0 {
-		return nil, code(5107200).Errorf("invalid argument to $skip stage: expected a non-negative number in: $skip: %s", value.Brief(arg, 100))
+		return nil, code(5107200).Errorf("invalid argument to $skip stage: expected a non-negative number in: $skip: %s",
+			value.Brief(arg, 100))
 	}
 	return &skipStage{n}, nil
 }

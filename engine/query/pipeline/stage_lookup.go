@@ -49,7 +49,8 @@ func (p *parser) from(stage string, v bson.RawValue) (Namespace, error) {
 			return Namespace{string(value.StringBytes(db)), string(value.StringBytes(coll))}, nil
 		}
 	}
-	return Namespace{}, mongoerr.FailedToParse.Errorf("%s argument 'from' must be a string, is type %s", stage, value.TypeName(v.Type))
+	return Namespace{}, mongoerr.FailedToParse.Errorf("%s argument 'from' must be a string, is type %s",
+		stage, value.TypeName(v.Type))
 }
 
 // other reads a pipeline on another collection: that of a view, if it is one, with stages behind it.
@@ -137,7 +138,8 @@ func parseLookup(p *parser, arg bson.RawValue) (stage, error) {
 	scope := p.scope
 	if v[4].Type != 0 {
 		if v[4].Type != bson.TypeEmbeddedDocument {
-			return nil, mongoerr.FailedToParse.Errorf("$lookup argument 'let' must be an object, is type %s", value.TypeName(v[4].Type))
+			return nil, mongoerr.FailedToParse.Errorf("$lookup argument 'let' must be an object, is type %s",
+				value.TypeName(v[4].Type))
 		}
 		if v[5].Type == 0 {
 			return nil, mongoerr.FailedToParse.Errorf("$lookup with 'let' requires 'pipeline'")

@@ -109,7 +109,8 @@ func parseMerge(p *parser, arg bson.RawValue) (stage, error) {
 			return nil, err
 		}
 		if !slices.Contains([]string{"insert", "discard", "fail"}, s.missing) {
-			return nil, mongoerr.BadValue.Errorf("enumeration value '%s' for field 'whenNotMatched' is not a valid value", s.missing)
+			return nil, mongoerr.BadValue.Errorf("enumeration value '%s' for field 'whenNotMatched' is not a valid value",
+				s.missing)
 		}
 	}
 	switch {
@@ -135,7 +136,8 @@ func (s *mergeStage) readOn(v bson.RawValue) error {
 		s.on = nil
 		for it := value.Elements(v.Value); it.Next(); {
 			if it.Value().Type != bson.TypeString {
-				return code(51134).Errorf("$merge 'on' array elements must be strings, but found %s", value.TypeName(it.Value().Type))
+				return code(51134).Errorf("$merge 'on' array elements must be strings, but found %s",
+					value.TypeName(it.Value().Type))
 			}
 			s.on = append(s.on, string(value.StringBytes(it.Value())))
 		}
@@ -143,7 +145,8 @@ func (s *mergeStage) readOn(v bson.RawValue) error {
 			return code(51187).Errorf("if explicitly specifying $merge 'on', must include at least one field")
 		}
 	default:
-		return code(51186).Errorf("$merge 'on' field must be either a string or an array of strings, but found %s", value.TypeName(v.Type))
+		return code(51186).Errorf("$merge 'on' field must be either a string or an array of strings, but found %s",
+			value.TypeName(v.Type))
 	}
 	return s.sink.CheckMerge(s.ns, s.on)
 }
@@ -185,7 +188,8 @@ func (s *mergeStage) run(in Iterator) Iterator {
 			for _, name := range s.on {
 				v := getPath(doc, strings.Split(name, "."))
 				if name != "_id" && (value.IsNullish(v) || v.Type == bson.TypeArray) {
-					return code(51132).Errorf("$merge write error: 'on' field '%s' cannot be missing, null, undefined or an array", name)
+					return code(51132).Errorf("$merge write error: 'on' field '%s' cannot be missing, null, undefined or an array",
+						name)
 				}
 			}
 			return s.sink.Merge(s.ns, s.on, doc, func(old bson.Raw) (bson.Raw, error) { return s.merge(old, doc) })
@@ -208,7 +212,8 @@ func (s *mergeStage) merge(old, doc bson.Raw) (bson.Raw, error) {
 	case "keepExisting":
 		return nil, nil
 	case "fail":
-		return nil, mongoerr.DuplicateKey.Errorf("E11000 duplicate key error collection: %s: $merge found a document that is there already", s.ns)
+		return nil, mongoerr.DuplicateKey.Errorf("E11000 duplicate key error collection: %s: $merge found a document that is there already",
+			s.ns)
 	case "replace":
 		if id := value.Lookup(doc, "_id"); id.Type == 0 {
 			return setPath(nil, doc, []string{"_id"}, value.Lookup(old, "_id")), nil

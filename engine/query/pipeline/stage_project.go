@@ -80,7 +80,8 @@ type rootStage struct {
 
 func parseReplaceRoot(p *parser, arg bson.RawValue) (stage, error) {
 	if arg.Type != bson.TypeEmbeddedDocument {
-		return nil, code(40229).Errorf("expected an object as specification for $replaceRoot stage, found %s", value.TypeName(arg.Type))
+		return nil, code(40229).Errorf("expected an object as specification for $replaceRoot stage, found %s",
+			value.TypeName(arg.Type))
 	}
 	v, err := fields("$replaceRoot", arg, "newRoot")
 	if err != nil {

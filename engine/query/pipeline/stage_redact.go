@@ -70,7 +70,8 @@ func (s *redactStage) document(dst []byte, root, doc bson.Raw) ([]byte, bool, er
 		dst, err = s.elements(dst, root, doc)
 		return dst, true, err
 	}
-	return dst, false, code(17053).Errorf("$redact's expression should not return anything aside from the variables $$KEEP, $$DESCEND, and $$PRUNE, but returned %s", value.Brief(v, 100))
+	return dst, false, code(17053).Errorf("$redact's expression should not return anything aside from the variables $$KEEP, $$DESCEND, and $$PRUNE, but returned %s",
+		value.Brief(v, 100))
 }
 
 // elements appends a document or an array with each document in it redacted.

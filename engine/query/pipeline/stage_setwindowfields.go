@@ -34,7 +34,8 @@ func parseSetWindowFields(p *parser, arg bson.RawValue) (stage, error) {
 	}
 	if v[1].Type != 0 {
 		if v[1].Type != bson.TypeEmbeddedDocument {
-			return nil, mongoerr.TypeMismatch.Errorf("BSON field '$setWindowFields.sortBy' is the wrong type '%s', expected type 'object'", value.TypeName(v[1].Type))
+			return nil, mongoerr.TypeMismatch.Errorf("BSON field '$setWindowFields.sortBy' is the wrong type '%s', expected type 'object'",
+				value.TypeName(v[1].Type))
 		}
 		if value.Count(v[1].Value) > 0 {
 			by, err := expr.ParseBy("$setWindowFields", v[1])
@@ -54,7 +55,8 @@ func parseSetWindowFields(p *parser, arg bson.RawValue) (stage, error) {
 		}
 		for _, other := range s.names {
 			if overlap(other, name) {
-				return nil, code(6307900).Errorf("specification contains two conflicting paths. Cannot specify both '%s' and '%s'", name, other)
+				return nil, code(6307900).Errorf("specification contains two conflicting paths. Cannot specify both '%s' and '%s'",
+					name, other)
 			}
 		}
 		f, err := p.windowFunction(name, it.Value(), s.by)

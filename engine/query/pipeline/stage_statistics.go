@@ -58,7 +58,8 @@ func (s *documentsStage) run(in Iterator) Iterator {
 		var docs []bson.Raw
 		for it := value.Elements(v.Value); it.Next(); {
 			if it.Value().Type != bson.TypeEmbeddedDocument {
-				return nil, code(5858201).Errorf("the elements of $documents must be objects, but found %s", value.TypeName(it.Value().Type))
+				return nil, code(5858201).Errorf("the elements of $documents must be objects, but found %s",
+					value.TypeName(it.Value().Type))
 			}
 			docs = append(docs, bson.Raw(it.Value().Value))
 		}

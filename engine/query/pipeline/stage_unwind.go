@@ -28,21 +28,25 @@ func parseUnwind(_ *parser, arg bson.RawValue) (stage, error) {
 			switch name := string(it.Name()); name {
 			case "path":
 				if v.Type != bson.TypeString {
-					return nil, code(28808).Errorf("expected a string as the path for $unwind stage, got %s", value.TypeName(v.Type))
+					return nil, code(28808).Errorf("expected a string as the path for $unwind stage, got %s",
+						value.TypeName(v.Type))
 				}
 				path = v
 			case "preserveNullAndEmptyArrays":
 				if v.Type != bson.TypeBoolean {
-					return nil, code(28809).Errorf("expected a boolean for the preserveNullAndEmptyArrays option to $unwind stage, got %s", value.TypeName(v.Type))
+					return nil, code(28809).Errorf("expected a boolean for the preserveNullAndEmptyArrays option to $unwind stage, got %s",
+						value.TypeName(v.Type))
 				}
 				s.keep = value.Truth(v)
 			case "includeArrayIndex":
 				if v.Type != bson.TypeString || len(value.StringBytes(v)) == 0 {
-					return nil, code(28810).Errorf("expected a non-empty string for the includeArrayIndex option to $unwind stage, got %s", value.TypeName(v.Type))
+					return nil, code(28810).Errorf("expected a non-empty string for the includeArrayIndex option to $unwind stage, got %s",
+						value.TypeName(v.Type))
 				}
 				name := string(value.StringBytes(v))
 				if name[0] == '$' {
-					return nil, code(28822).Errorf("includeArrayIndex option to $unwind stage should not be prefixed with a '$': %s", name)
+					return nil, code(28822).Errorf("includeArrayIndex option to $unwind stage should not be prefixed with a '$': %s",
+						name)
 				}
 				var err error
 				if s.index, err = fieldPath(name); err != nil {
@@ -56,7 +60,8 @@ func parseUnwind(_ *parser, arg bson.RawValue) (stage, error) {
 			return nil, code(28812).Errorf("no path specified to $unwind stage")
 		}
 	default:
-		return nil, code(15981).Errorf("expected either a string or an object as specification for $unwind stage, got %s", value.TypeName(arg.Type))
+		return nil, code(15981).Errorf("expected either a string or an object as specification for $unwind stage, got %s",
+			value.TypeName(arg.Type))
 	}
 	name, err := pathOf("$unwind", path, 28818)
 	if err != nil {

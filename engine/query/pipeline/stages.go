@@ -8,6 +8,8 @@ type stageRow struct {
 	parse func(p *parser, arg bson.RawValue) (stage, error)
 	// first and last stages stand nowhere else.
 	first, last bool
+	// database stages are run on a database, not on a collection.
+	database bool
 	// update stages may stand in the pipeline of an update.
 	update bool
 	// refused stages exist in MongoDB; why is part of the answer.
@@ -23,7 +25,7 @@ var stageTable = []stageRow{
 	{name: "$changeStreamSplitLargeEvent", refused: "there is no change log"},
 	{name: "$collStats", parse: parseStatistics("$collStats"), first: true},
 	{name: "$count", parse: parseCount},
-	{name: "$currentOp", parse: parseStatistics("$currentOp"), first: true},
+	{name: "$currentOp", parse: parseStatistics("$currentOp"), first: true, database: true},
 	{name: "$densify", parse: parseDensify},
 	{name: "$documents", parse: parseDocuments, first: true},
 	{name: "$facet", parse: parseFacet},
@@ -33,7 +35,7 @@ var stageTable = []stageRow{
 	{name: "$group", parse: parseGroup},
 	{name: "$indexStats", parse: parseStatistics("$indexStats"), first: true},
 	{name: "$limit", parse: parseLimit},
-	{name: "$listLocalSessions", parse: parseStatistics("$listLocalSessions"), first: true},
+	{name: "$listLocalSessions", parse: parseStatistics("$listLocalSessions"), first: true, database: true},
 	{name: "$listSampledQueries", refused: "there is no sharding"},
 	{name: "$listSearchIndexes", refused: "there is no search service"},
 	{name: "$listSessions", parse: parseStatistics("$listSessions"), first: true},

@@ -111,11 +111,13 @@ func parseMovingAverage(p *parser, op string, arg bson.RawValue, _ *expr.By, _ *
 	case v[0].Type == 0:
 		return nil, mongoerr.FailedToParse.Errorf("%s requires an 'input'", op)
 	case (v[1].Type == 0) == (v[2].Type == 0):
-		return nil, mongoerr.FailedToParse.Errorf("%s sub object must have exactly two fields: an 'input' field, and either an 'N' field or an 'alpha' field", op)
+		return nil, mongoerr.FailedToParse.Errorf("%s sub object must have exactly two fields: an 'input' field, and either an 'N' field or an 'alpha' field",
+			op)
 	case v[1].Type != 0:
 		n, ok := whole(v[1])
 		if !ok || n <= 0 {
-			return nil, mongoerr.FailedToParse.Errorf("'N' field must be an integer greater than zero, but found %s", value.Brief(v[1], 100))
+			return nil, mongoerr.FailedToParse.Errorf("'N' field must be an integer greater than zero, but found %s",
+				value.Brief(v[1], 100))
 		}
 		f.alpha = 2 / (float64(n) + 1)
 	case !value.IsNumber(v[2].Type):

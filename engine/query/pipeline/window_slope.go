@@ -55,7 +55,8 @@ func (f *slope) place(r windowDoc) (float64, error) {
 	case value.IsNumber(k.Type) && f.unit == 0:
 		return value.AsDouble(k), nil
 	case f.unit != 0:
-		return 0, code(5624901).Errorf("%s with a 'unit' expects the sortBy field to be a date, but it was %s", f.op, value.TypeName(k.Type))
+		return 0, code(5624901).Errorf("%s with a 'unit' expects the sortBy field to be a date, but it was %s",
+			f.op, value.TypeName(k.Type))
 	default:
 		return 0, code(5624902).Errorf("%s expects the sortBy field to be a number, but it was %s", f.op, value.TypeName(k.Type))
 	}
@@ -113,7 +114,8 @@ func (f *slope) area(xs []float64, ys []bson.RawValue, lo, hi int) (bson.RawValu
 		case value.IsNullish(ys[j]):
 			continue
 		case !value.IsNumber(ys[j].Type):
-			return value.Missing, mongoerr.TypeMismatch.Errorf("%s's input must be numbers, not %s", f.op, value.TypeName(ys[j].Type))
+			return value.Missing, mongoerr.TypeMismatch.Errorf("%s's input must be numbers, not %s",
+				f.op, value.TypeName(ys[j].Type))
 		}
 		if last >= 0 {
 			sum += (value.AsDouble(ys[last]) + value.AsDouble(ys[j])) / 2 * f.distance(xs[last], xs[j])
@@ -188,7 +190,8 @@ func (f *linearFill) compute(p *partition) ([]bson.RawValue, error) {
 			values[i] = value.Null
 			continue
 		case !value.IsNumber(v.Type):
-			return nil, mongoerr.TypeMismatch.Errorf("value to be filled must be numeric or nullish, not %s", value.TypeName(v.Type))
+			return nil, mongoerr.TypeMismatch.Errorf("value to be filled must be numeric or nullish, not %s",
+				value.TypeName(v.Type))
 		}
 		if last >= 0 {
 			y0, y1 := value.AsDouble(values[last]), value.AsDouble(v)

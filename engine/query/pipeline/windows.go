@@ -92,7 +92,8 @@ func (p *parser) windowFunction(name string, v bson.RawValue, by *expr.By) (wind
 		case strings.HasPrefix(s, "$") && op == "":
 			op, arg = s, it.Value()
 		default:
-			return nil, mongoerr.FailedToParse.Errorf("a window function takes one operator and a 'window', but '%s' of the field '%s' is neither", s, name)
+			return nil, mongoerr.FailedToParse.Errorf("a window function takes one operator and a 'window', but '%s' of the field '%s' is neither",
+				s, name)
 		}
 	}
 	if op == "" {
@@ -177,10 +178,12 @@ func (w *window) bound(v bson.RawValue) (bound, error) {
 	case s == "current":
 		return bound{current: true}, nil
 	case !value.IsNumber(v.Type):
-		return bound{}, mongoerr.FailedToParse.Errorf("window bounds must be 'unbounded', 'current', or a number, not %s", value.Brief(v, 100))
+		return bound{}, mongoerr.FailedToParse.Errorf("window bounds must be 'unbounded', 'current', or a number, not %s",
+			value.Brief(v, 100))
 	}
 	if _, ok := value.AsInt64(v); !ok && (!w.ranged || w.unit != nil) {
-		return bound{}, mongoerr.FailedToParse.Errorf("numeric document-based bounds, and bounds with a unit, must be an integer, not %s", value.Brief(v, 100))
+		return bound{}, mongoerr.FailedToParse.Errorf("numeric document-based bounds, and bounds with a unit, must be an integer, not %s",
+			value.Brief(v, 100))
 	}
 	return bound{n: v}, nil
 }
@@ -243,9 +246,11 @@ func (w *window) search(p *partition, b bound, i int, after bool) (int, error) {
 			limit = sum
 		}
 	case w.unit != nil:
-		return 0, code(5429513).Errorf("invalid range: expected the sortBy field to be a date, but it was %s", value.TypeName(limit.Type))
+		return 0, code(5429513).Errorf("invalid range: expected the sortBy field to be a date, but it was %s",
+			value.TypeName(limit.Type))
 	default:
-		return 0, code(5429414).Errorf("invalid range: expected the sortBy field to be a number, but it was %s", value.TypeName(limit.Type))
+		return 0, code(5429414).Errorf("invalid range: expected the sortBy field to be a number, but it was %s",
+			value.TypeName(limit.Type))
 	}
 	at, _ := slices.BinarySearchFunc(p.rows, limit, func(r windowDoc, limit bson.RawValue) int {
 		d := compare(p.c, r.key[0], limit)
