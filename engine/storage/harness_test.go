@@ -324,10 +324,7 @@ func (w *world) step() error {
 	case mc == nil || kind < 4 && len(w.m) < 6:
 		return w.create()
 	case kind < 6:
-		return w.write(func(wr *Writer) error {
-			wr.Lock(0)
-			return wr.Lock(id).Drop()
-		}, func() { delete(w.m, id) })
+		return w.drop(id)
 	case kind < 9:
 		return w.tree(id, mc)
 	case kind < 11:
@@ -364,6 +361,24 @@ func (w *world) step() error {
 		return w.open()
 	default:
 		return w.wait()
+	}
+}
+
+// drop drops a collection, and now and then makes another one of the same number at once: recovery meets both in one log.
+func (w *world) drop(id CollID) error {
+	err := w.write(func(wr *Writer) error {
+		wr.Lock(0)
+		return wr.Lock(id).Drop()
+	}, func() { delete(w.m, id) })
+	if err != nil || w.r.IntN(2) == 0 {
+		return err
+	}
+	for {
+		if more, err := w.s.ClearStep(); err != nil {
+			return err
+		} else if !more {
+			return w.create()
+		}
 	}
 }
 
