@@ -33,14 +33,14 @@ type index struct {
 	unique  bool
 }
 
-func newCollection(id storage.CollID, desc []byte) (*collection, error) {
+func newCollection(e *env.Env, id storage.CollID, desc []byte) (*collection, error) {
 	def, err := catalog.Decode(desc)
 	if err != nil {
 		return nil, err
 	}
 	c := &collection{id: id, desc: desc, def: def}
 	if def.Options.Validator != nil && !def.Options.Unchecked {
-		if c.valid, err = match.Parse(def.Options.Validator, match.Options{}); err != nil {
+		if c.valid, err = match.Parse(def.Options.Validator, shared(e)); err != nil {
 			return nil, fmt.Errorf("catalog: validator of %s: %v: %w", def.NS, err, storage.ErrCorrupt)
 		}
 	}
@@ -143,7 +143,7 @@ func (db *DB) open(sc *storage.Collection) (*collection, error) {
 	if c, ok := db.cache.definition(sc.ID(), sc.Desc()); ok {
 		return c, nil
 	}
-	c, err := newCollection(sc.ID(), sc.Desc())
+	c, err := newCollection(db.env, sc.ID(), sc.Desc())
 	if err != nil {
 		return nil, err
 	}

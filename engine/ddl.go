@@ -31,7 +31,7 @@ func (db *DB) CreateCollection(ctx context.Context, ns Namespace, options bson.R
 	if err != nil {
 		return err
 	}
-	if _, err := match.Parse(o.Validator, match.Options{}); err != nil {
+	if _, err := match.Parse(o.Validator, shared(db.env)); err != nil {
 		return err
 	}
 	c, commit, err := db.create(ns, o)

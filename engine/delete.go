@@ -12,6 +12,7 @@ type Delete struct {
 	Multi     bool // limit 0; otherwise one document at most
 	Hint      bson.RawValue
 	Collation bson.Raw
+	Let       bson.Raw
 }
 
 // DeleteResult sums up the statements.
@@ -33,12 +34,8 @@ func (db *DB) Delete(ctx context.Context, ns Namespace, statements []Delete, ord
 	total := 0
 	for i := range statements {
 		s := &statements[i]
-		t, err := c.target(s.Filter, nil, s.Hint, s.Collation)
-		if err == nil {
-			var n tally
-			n, err = c.change(t, s.Multi, remove)
-			total += n.matched
-		}
+		n, err := c.remove(s)
+		total += n.matched
 		if err != nil {
 			if !ofStatement(err) {
 				return DeleteResult{total, c.errors}, c.end(err)
@@ -49,6 +46,18 @@ func (db *DB) Delete(ctx context.Context, ns Namespace, statements []Delete, ord
 		}
 	}
 	return DeleteResult{total, c.errors}, c.end(nil)
+}
+
+func (c *writing) remove(s *Delete) (tally, error) {
+	in, err := c.db.terms(c.ctx, s.Let)
+	if err != nil {
+		return tally{}, err
+	}
+	t, err := c.target(in, s.Filter, nil, s.Hint, s.Collation)
+	if err != nil {
+		return tally{}, err
+	}
+	return c.change(t, s.Multi, remove)
 }
 
 // remove is the edit that removes.

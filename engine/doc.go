@@ -49,6 +49,14 @@
 //
 // The bytes of a snapshot die with its pin: what goes into a reply is copied before.
 //
+// # One pipeline
+//
+// DB.Aggregate parses it (package pipeline), which splits off a front that is a find; this is planned like any other. What comes out
+// flows through the stages, all in one snapshot: other collections (world.go) are read in it, too. $out and $merge write (sink.go) while
+// the snapshot is pinned, and so never see what they write. Between batches there is no pin here either; see Aggregation.
+//
+// Expressions anywhere (in $expr, computed fields, updates) are evaluated with the command's terms (terms.go).
+//
 // # Errors
 //
 // Errors are made by package mongoerr or can be turned into MongoDB's codes by it; see errors.go for storage's.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -52,7 +53,8 @@ type DB struct {
 	sweep     sweeper
 }
 
-// Open opens the database in dir, and creates it if there is none. Indexes whose build a crash has ended half-way are dropped.
+// Open opens the database in dir, and creates it if there is none. What a crash has
+// left half-made is dropped: indexes that were being built, collections that an $out was filling.
 func Open(dir string, o Options) (*DB, error) {
 	if o.Env == nil {
 		o.Env = env.Real()
@@ -77,7 +79,7 @@ func Open(dir string, o Options) (*DB, error) {
 	if db.store, err = storage.Open(db.env, dir, o.Storage); err != nil {
 		return nil, err
 	}
-	if err := db.dropHalfBuilt(); err != nil {
+	if err := db.dropHalfMade(); err != nil {
 		db.store.Close()
 		return nil, err
 	}
@@ -148,11 +150,13 @@ func (db *DB) tick(ctx context.Context) func() error {
 	}
 }
 
-// dropHalfBuilt drops the indexes that a crash has left half-built. Nobody was told that they exist.
-func (db *DB) dropHalfBuilt() error {
+// dropHalfMade drops what a crash has left: indexes that are half-built, collections that an $out was filling. Nobody was told that
+// they exist.
+func (db *DB) dropHalfMade() error {
 	sn := db.store.Snapshot()
 	defer sn.Release()
 	var half []*collection
+	var temporary []Namespace
 	err := sn.Guard(func() error {
 		entries, err := catalog.List(sn.Collection(0), "")
 		if err != nil {
@@ -163,7 +167,9 @@ func (db *DB) dropHalfBuilt() error {
 			if err != nil {
 				return err
 			}
-			if c.def.Ready() < len(c.def.Indexes) {
+			if strings.HasPrefix(e.Coll, outPrefix) {
+				temporary = append(temporary, e.Namespace)
+			} else if c.def.Ready() < len(c.def.Indexes) {
 				half = append(half, c)
 			}
 		}
@@ -171,6 +177,16 @@ func (db *DB) dropHalfBuilt() error {
 	})
 	if err != nil {
 		return err
+	}
+	for _, ns := range temporary {
+		commit, _, _, err := db.drop(ns)
+		if err == nil {
+			err = commit.Wait()
+		}
+		if err != nil {
+			return err
+		}
+		db.log.Info("what an $out that did not end had written was dropped", "collection", ns.String())
 	}
 	for _, c := range half {
 		commit, err := db.dropBuilding(c)

@@ -20,22 +20,71 @@ const (
 
 // Explain answers with the fields explainVersion, queryPlanner and, if v asks for it, executionStats.
 func (db *DB) Explain(ctx context.Context, ns Namespace, f Find, v Verbosity) (bson.Raw, error) {
+	return db.ExplainOver(ctx, ns, f, v, "")
+}
+
+// ExplainOver is Explain for a command that does something with what the query finds: over is its stage (COUNT, UPDATE, DELETE, …).
+// It only reads.
+func (db *DB) ExplainOver(ctx context.Context, ns Namespace, f Find, v Verbosity, over string) (bson.Raw, error) {
 	if err := ns.Check(); err != nil {
 		return nil, err
 	}
-	q, err := db.parse(&f)
+	in, err := db.terms(ctx, f.Let)
 	if err != nil {
 		return nil, err
 	}
+	q, err := db.parse(in, &f)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := db.explain(ctx, ns, q, v, over)
+	if err != nil {
+		return nil, err
+	}
+	return bson.Marshal(reply)
+}
+
+// ExplainAggregate is Explain for a pipeline. If there are stages behind the find that it begins with, they are told as they are run,
+// behind a stage $cursor; they are not executed.
+func (db *DB) ExplainAggregate(ctx context.Context, ns Namespace, a Aggregate, v Verbosity) (bson.Raw, error) {
+	r, err := db.aggregation(ctx, ns, a)
+	if err != nil {
+		return nil, err
+	}
+	stages := bson.A{}
+	if r.pipe.NeedsSource() {
+		reply, err := db.explain(ctx, ns, r.query, v, "")
+		if err != nil {
+			return nil, err
+		}
+		if r.find {
+			return bson.Marshal(reply)
+		}
+		stages = append(stages, bson.D{{Key: "$cursor", Value: reply[1:]}})
+	}
+	for _, s := range r.pipe.Stages() {
+		stages = append(stages, s)
+	}
+	return bson.Marshal(bson.D{{Key: "explainVersion", Value: "1"}, {Key: "stages", Value: stages}})
+}
+
+// explain explains a query. over names the stage that does something with what it finds, if there is one.
+func (db *DB) explain(ctx context.Context, ns Namespace, q query.Query, v Verbosity, over string) (bson.D, error) {
+	wrap := func(plan bson.D) bson.D {
+		if over == "" {
+			return plan
+		}
+		return bson.D{{Key: "stage", Value: over}, {Key: "inputStage", Value: plan}}
+	}
 	planner := bson.D{{Key: "namespace", Value: ns.String()}, {Key: "parsedQuery", Value: q.Filter.Raw()}, {Key: "indexFilterSet", Value: false}}
 	reply := bson.D{{Key: "explainVersion", Value: "1"}}
-	err = db.read(func(sn *storage.Snapshot) error {
+	err := db.read(func(sn *storage.Snapshot) error {
 		col, sc, err := db.collection(sn, ns)
 		if err != nil {
 			return err
 		}
 		if col == nil {
-			planner = append(planner, bson.E{Key: "winningPlan", Value: bson.D{{Key: "stage", Value: "EOF"}}}, bson.E{Key: "rejectedPlans", Value: bson.A{}})
+			planner = append(planner, bson.E{Key: "winningPlan", Value: wrap(bson.D{{Key: "stage", Value: "EOF"}})}, bson.E{Key: "rejectedPlans", Value: bson.A{}})
 			reply = append(reply, bson.E{Key: "queryPlanner", Value: planner})
 			return nil
 		}
@@ -43,7 +92,7 @@ func (db *DB) Explain(ctx context.Context, ns Namespace, f Find, v Verbosity) (b
 		if err != nil {
 			return err
 		}
-		planner = append(planner, bson.E{Key: "winningPlan", Value: p.Explain(nil)}, bson.E{Key: "rejectedPlans", Value: p.Rejected()})
+		planner = append(planner, bson.E{Key: "winningPlan", Value: wrap(p.Explain(nil))}, bson.E{Key: "rejectedPlans", Value: p.Rejected()})
 		reply = append(reply, bson.E{Key: "queryPlanner", Value: planner})
 		if v == QueryPlanner {
 			return nil
@@ -59,12 +108,9 @@ func (db *DB) Explain(ctx context.Context, ns Namespace, f Find, v Verbosity) (b
 			{Key: "executionTimeMillis", Value: (db.env.Clock.Monotonic() - began).Milliseconds()},
 			{Key: "totalKeysExamined", Value: r.KeysExamined()},
 			{Key: "totalDocsExamined", Value: r.DocsExamined()},
-			{Key: "executionStages", Value: p.Explain(r)},
+			{Key: "executionStages", Value: wrap(p.Explain(r))},
 		}})
 		return r.Err()
 	})
-	if err != nil {
-		return nil, err
-	}
-	return bson.Marshal(reply)
+	return reply, err
 }

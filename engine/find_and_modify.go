@@ -18,6 +18,7 @@ type FindAndModify struct {
 	Upsert       bool
 	Hint         bson.RawValue
 	Collation    bson.Raw
+	Let          bson.Raw
 }
 
 // FindAndModifyResult is what MongoDB's reply is made of.
@@ -38,13 +39,17 @@ func (db *DB) FindAndModify(ctx context.Context, ns Namespace, f FindAndModify) 
 	if err := ns.Check(); err != nil {
 		return result, err
 	}
-	q, err := db.parse(&Find{Filter: f.Filter, Projection: f.Projection})
+	in, err := db.terms(ctx, f.Let)
+	if err != nil {
+		return result, err
+	}
+	q, err := db.parse(in, &Find{Filter: f.Filter, Projection: f.Projection})
 	if err != nil {
 		return result, err
 	}
 	c := db.writing(ctx, ns, true)
 	if f.Remove {
-		err = c.findAndRemove(&f, &result)
+		err = c.findAndRemove(in, &f, &result)
 	} else {
 		err = c.findAndUpdate(&f, &result)
 	}
@@ -57,8 +62,8 @@ func (db *DB) FindAndModify(ctx context.Context, ns Namespace, f FindAndModify) 
 	return result, err
 }
 
-func (c *writing) findAndRemove(f *FindAndModify, result *FindAndModifyResult) error {
-	t, err := c.target(f.Filter, f.Sort, f.Hint, f.Collation)
+func (c *writing) findAndRemove(in *terms, f *FindAndModify, result *FindAndModifyResult) error {
+	t, err := c.target(in, f.Filter, f.Sort, f.Hint, f.Collation)
 	if err != nil {
 		return err
 	}
@@ -71,7 +76,7 @@ func (c *writing) findAndRemove(f *FindAndModify, result *FindAndModifyResult) e
 }
 
 func (c *writing) findAndUpdate(f *FindAndModify, result *FindAndModifyResult) error {
-	ch, err := c.changer(&Update{Filter: f.Filter, Update: f.Update, ArrayFilters: f.ArrayFilters, Upsert: f.Upsert, Sort: f.Sort, Hint: f.Hint, Collation: f.Collation})
+	ch, err := c.changer(&Update{Filter: f.Filter, Update: f.Update, ArrayFilters: f.ArrayFilters, Upsert: f.Upsert, Sort: f.Sort, Hint: f.Hint, Collation: f.Collation, Let: f.Let})
 	if err != nil {
 		return err
 	}

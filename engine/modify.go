@@ -6,6 +6,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/multiforadb/multiforadb/engine/catalog"
+	"github.com/multiforadb/multiforadb/engine/env"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query/match"
 	"github.com/multiforadb/multiforadb/engine/storage"
@@ -108,7 +109,7 @@ func (db *DB) CollMod(ctx context.Context, ns Namespace, m CollMod) (CollModResu
 				return err
 			}
 		}
-		if err := m.options(d); err != nil {
+		if err := m.options(db.env, d); err != nil {
 			return err
 		}
 		return u.sc.SetDesc(d.Encode())
@@ -119,7 +120,7 @@ func (db *DB) CollMod(ctx context.Context, ns Namespace, m CollMod) (CollModResu
 	return result, c.end(err)
 }
 
-func (m *CollMod) options(d *catalog.Definition) error {
+func (m *CollMod) options(e *env.Env, d *catalog.Definition) error {
 	raw := d.Options.Raw
 	for it := value.Elements(m.Options); it.Next(); {
 		raw = catalog.With(raw, string(it.Name()), it.Value())
@@ -128,7 +129,7 @@ func (m *CollMod) options(d *catalog.Definition) error {
 	if err != nil {
 		return err
 	}
-	if _, err := match.Parse(o.Validator, match.Options{}); err != nil {
+	if _, err := match.Parse(o.Validator, shared(e)); err != nil {
 		return err
 	}
 	d.Options = o

@@ -24,6 +24,7 @@ type Find struct {
 	Skip       int64
 	Limit      int64 // 0 is none
 	Collation  bson.Raw
+	Let        bson.Raw // variables for expressions
 	// Tailable makes a cursor on a capped collection that does not end with the last document: Batch goes on with what has come since.
 	Tailable bool
 	// ShowRecordID adds the field $recordId.
@@ -31,7 +32,7 @@ type Find struct {
 }
 
 // parse makes the query column's query of f.
-func (db *DB) parse(f *Find) (query.Query, error) {
+func (db *DB) parse(in *terms, f *Find) (query.Query, error) {
 	q := query.Query{Tail: f.Tailable, Skip: f.Skip, Limit: f.Limit, Hint: f.Hint, SortMemory: db.opt.SortMemory}
 	if f.Collation != nil {
 		if err := catalog.CheckCollation(value.Document(f.Collation)); err != nil {
@@ -39,7 +40,7 @@ func (db *DB) parse(f *Find) (query.Query, error) {
 		}
 	}
 	var err error
-	if q.Filter, err = match.Parse(f.Filter, match.Options{}); err != nil {
+	if q.Filter, err = match.Parse(f.Filter, in.matching()); err != nil {
 		return q, err
 	}
 	if len(f.Sort) > 0 {
@@ -48,7 +49,7 @@ func (db *DB) parse(f *Find) (query.Query, error) {
 		}
 	}
 	if len(f.Projection) > 0 {
-		q.Project, err = project.Parse(f.Projection, project.Options{Query: q.Filter})
+		q.Project, err = project.Parse(f.Projection, project.Options{Query: q.Filter, Match: in.matching(), Expr: in.expression})
 	}
 	return q, err
 }
@@ -58,6 +59,7 @@ func (db *DB) parse(f *Find) (query.Query, error) {
 type Cursor struct {
 	db    *DB
 	ns    Namespace
+	terms *terms
 	query query.Query
 	id    storage.CollID
 	uuid  catalog.UUID
@@ -76,7 +78,10 @@ func (db *DB) Find(ctx context.Context, ns Namespace, f Find) (*Cursor, error) {
 	}
 	c := &Cursor{db: db, ns: ns, show: f.ShowRecordID}
 	var err error
-	c.query, err = db.parse(&f)
+	if c.terms, err = db.terms(ctx, f.Let); err != nil {
+		return nil, err
+	}
+	c.query, err = db.parse(c.terms, &f)
 	return c, err
 }
 
@@ -90,6 +95,7 @@ func (c *Cursor) Batch(ctx context.Context, docs int, emit func(doc bson.Raw) bo
 	if c.ended {
 		return false, nil
 	}
+	c.terms.ctx = ctx
 	if c.query.Tail {
 		c.seen = c.db.arrivals.now()
 	}
@@ -204,7 +210,11 @@ func (db *DB) run(ctx context.Context, ns Namespace, f Find, first func(q *query
 	if err := ns.Check(); err != nil {
 		return err
 	}
-	q, err := db.parse(&f)
+	in, err := db.terms(ctx, f.Let)
+	if err != nil {
+		return err
+	}
+	q, err := db.parse(in, &f)
 	if err != nil {
 		return err
 	}

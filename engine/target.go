@@ -37,7 +37,7 @@ const (
 	scanUnit = unitDocs
 )
 
-func (c *writing) target(filter, sort bson.Raw, hint bson.RawValue, collation bson.Raw) (*target, error) {
+func (c *writing) target(in *terms, filter, sort bson.Raw, hint bson.RawValue, collation bson.Raw) (*target, error) {
 	t := &target{hint: hint}
 	if collation != nil {
 		if err := catalog.CheckCollation(value.Document(collation)); err != nil {
@@ -45,7 +45,7 @@ func (c *writing) target(filter, sort bson.Raw, hint bson.RawValue, collation bs
 		}
 	}
 	var err error
-	if t.filter, err = match.Parse(filter, match.Options{}); err != nil {
+	if t.filter, err = match.Parse(filter, in.matching()); err != nil {
 		return nil, err
 	}
 	if t.sort, err = sortkey.Parse(sort, sortkey.Options{}); err != nil {

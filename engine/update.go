@@ -7,7 +7,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
-	"github.com/multiforadb/multiforadb/engine/query/match"
 	"github.com/multiforadb/multiforadb/engine/query/update"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
@@ -22,6 +21,7 @@ type Update struct {
 	Sort         bson.Raw      // which of the documents that match one that is not Multi changes
 	Hint         bson.RawValue // zero, an index's name, or its key pattern
 	Collation    bson.Raw
+	Let          bson.Raw // variables for the expressions of filter and update
 }
 
 // UpdateResult sums up the statements. N in MongoDB's reply is Matched + len(Upserted).
@@ -93,11 +93,15 @@ type changer struct {
 }
 
 func (c *writing) changer(s *Update) (*changer, error) {
-	t, err := c.target(s.Filter, s.Sort, s.Hint, s.Collation)
+	in, err := c.db.terms(c.ctx, s.Let)
 	if err != nil {
 		return nil, err
 	}
-	u, err := update.Parse(s.Update, update.Options{ArrayFilters: s.ArrayFilters, Filter: compileTest})
+	t, err := c.target(in, s.Filter, s.Sort, s.Hint, s.Collation)
+	if err != nil {
+		return nil, err
+	}
+	u, err := update.Parse(s.Update, update.Options{ArrayFilters: s.ArrayFilters, Filter: in.test, Pipeline: in.transform})
 	if err != nil {
 		return nil, err
 	}
@@ -106,14 +110,6 @@ func (c *writing) changer(s *Update) (*changer, error) {
 	}
 	at := update.Context{Now: c.db.env.Clock.Now().UnixMilli(), Ordinal: c.db.ordinal.Add(1)}
 	return &changer{c, t, u, at, s.Multi, s.Upsert, s.Filter}, nil
-}
-
-func compileTest(filter bson.Raw) (update.Test, error) {
-	f, err := match.Parse(filter, match.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return f.Match, nil
 }
 
 // run changes what matches, or inserts. see is told of each document that matched, as it was and as it became; what it

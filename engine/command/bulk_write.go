@@ -32,8 +32,10 @@ func bulkWrite(c *call) error {
 		case "cursor":
 			return true, f.cursorOptions(&batch)
 		case "bypassDocumentValidation":
-			return true, f.ignored(bson.TypeBoolean)
-		case "let", "bypassEmptyTsReplacement":
+			return true, f.bool(&b.bypass)
+		case "let":
+			return true, f.document(&b.let)
+		case "bypassEmptyTsReplacement":
 			return true, f.unsupported()
 		}
 		return false, nil
@@ -75,9 +77,10 @@ func bulkWrite(c *call) error {
 // bulk is a bulkWrite under way.
 type bulk struct {
 	*call
-	ordered, errorsOnly bool
-	ops                 []bulkOp
-	results             list
+	ordered, errorsOnly, bypass bool
+	let                         bson.Raw
+	ops                         []bulkOp
+	results                     list
 
 	errors, inserted, matched, modified, upserted, deleted int
 }
@@ -124,6 +127,7 @@ func (b *bulk) parse(ops, namespaces []bson.Raw) error {
 		if err := op.parse(doc); err != nil {
 			return err
 		}
+		op.update.Let, op.delete.Let = b.let, b.let
 	}
 	return nil
 }
@@ -155,7 +159,9 @@ func (op *bulkOp) parse(doc bson.Raw) error {
 			return true, f.hint(&op.update.Hint)
 		case "update collation":
 			return true, f.document(&op.update.Collation)
-		case "update constants", "update sort":
+		case "update sort":
+			return true, f.document(&op.update.Sort)
+		case "update constants":
 			return true, f.unsupported()
 		case "delete multi":
 			return true, f.bool(&op.delete.Multi)
@@ -172,6 +178,8 @@ func (op *bulkOp) parse(doc bson.Raw) error {
 		return err
 	case op.kind == "insert" && op.insert == nil:
 		return missing(parent, "document")
+	case op.update.Multi && op.update.Sort != nil:
+		return mongoerr.FailedToParse.Errorf("Cannot specify sort with multi=true")
 	case op.kind == "update" && op.update.Update.Type == 0:
 		return missing(parent, "updateMods")
 	case op.kind != "insert" && filter == nil:
@@ -199,7 +207,7 @@ func (b *bulk) run(i, n int) error {
 			docs[k] = ops[k].insert
 		}
 		b.Dispatcher.ops.insert.Add(int64(n))
-		res, err := b.db.Insert(b.ctx, ns, docs, b.ordered)
+		res, err := b.db.Insert(b.writeContext(b.bypass), ns, docs, b.ordered)
 		if err != nil {
 			return err
 		}
@@ -211,7 +219,7 @@ func (b *bulk) run(i, n int) error {
 			statements[k] = ops[k].update
 		}
 		b.Dispatcher.ops.update.Add(int64(n))
-		res, err := b.db.Update(b.ctx, ns, statements, b.ordered)
+		res, err := b.db.Update(b.writeContext(b.bypass), ns, statements, b.ordered)
 		if err != nil {
 			return err
 		}

@@ -14,8 +14,21 @@ func count(c *call) error {
 	if err != nil {
 		return err
 	}
+	q, err := c.countArgs()
+	if err != nil {
+		return err
+	}
+	n, err := c.db.Count(c.ctx, ns, q)
+	if err != nil {
+		return err
+	}
+	c.out = appendCount(c.out, "n", n)
+	return nil
+}
+
+func (c *call) countArgs() (engine.Count, error) {
 	var q engine.Count
-	err = c.fields(func(f field) (bool, error) {
+	err := c.fields(func(f field) (bool, error) {
 		switch f.name {
 		case "query":
 			return true, f.document(&q.Filter)
@@ -38,13 +51,5 @@ func count(c *call) error {
 		}
 		return false, nil
 	})
-	if err != nil {
-		return err
-	}
-	n, err := c.db.Count(c.ctx, ns, q)
-	if err != nil {
-		return err
-	}
-	c.out = appendCount(c.out, "n", n)
-	return nil
+	return q, err
 }

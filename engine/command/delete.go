@@ -13,43 +13,60 @@ func remove(c *call) error {
 	if err != nil {
 		return err
 	}
-	var docs []bson.Raw
-	ordered, given := true, false
-	err = c.fields(func(f field) (bool, error) {
-		switch f.name {
-		case "deletes":
-			given = true
-			return true, f.documents(&docs)
-		case "ordered":
-			return true, f.bool(&ordered)
-		case "let":
-			return true, f.unsupported()
-		}
-		return false, nil
-	})
+	a, err := c.deleteArgs()
 	if err != nil {
 		return err
 	}
-	if !given {
-		return missing("delete", "deletes")
-	}
-	if err := checkBatch(len(docs)); err != nil {
-		return err
-	}
-	statements := make([]engine.Delete, len(docs))
-	for i, d := range docs {
-		if err := parseDelete(d, &statements[i]); err != nil {
-			return err
-		}
-	}
-	c.ops.remove.Add(int64(len(statements)))
-	res, err := c.db.Delete(c.ctx, ns, statements, ordered)
+	c.ops.remove.Add(int64(len(a.statements)))
+	res, err := c.db.Delete(c.ctx, ns, a.statements, a.ordered)
 	if err != nil {
 		return err
 	}
 	c.out = appendCount(c.out, "n", int64(res.N))
 	c.out = appendWriteErrors(c.out, res.Errors)
 	return nil
+}
+
+// deleteArgs are the fields of delete.
+type deleteArgs struct {
+	ordered    bool
+	statements []engine.Delete
+}
+
+func (c *call) deleteArgs() (*deleteArgs, error) {
+	a := &deleteArgs{ordered: true}
+	var docs []bson.Raw
+	var let bson.Raw
+	given := false
+	err := c.fields(func(f field) (bool, error) {
+		switch f.name {
+		case "deletes":
+			given = true
+			return true, f.documents(&docs)
+		case "ordered":
+			return true, f.bool(&a.ordered)
+		case "let":
+			return true, f.document(&let)
+		}
+		return false, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !given {
+		return nil, missing("delete", "deletes")
+	}
+	if err := checkBatch(len(docs)); err != nil {
+		return nil, err
+	}
+	a.statements = make([]engine.Delete, len(docs))
+	for i, d := range docs {
+		if err := parseDelete(d, &a.statements[i]); err != nil {
+			return nil, err
+		}
+		a.statements[i].Let = let
+	}
+	return a, nil
 }
 
 func parseDelete(doc bson.Raw, d *engine.Delete) error {

@@ -12,9 +12,22 @@ func distinct(c *call) error {
 	if err != nil {
 		return err
 	}
+	q, err := c.distinctArgs()
+	if err != nil {
+		return err
+	}
+	values, err := c.db.Distinct(c.ctx, ns, q)
+	if err != nil {
+		return err
+	}
+	c.out = appendValue(c.out, "values", bson.RawValue{Type: bson.TypeArray, Value: values})
+	return nil
+}
+
+func (c *call) distinctArgs() (engine.Distinct, error) {
 	var q engine.Distinct
 	given := false
-	err = c.fields(func(f field) (bool, error) {
+	err := c.fields(func(f field) (bool, error) {
 		switch f.name {
 		case "key":
 			given = true
@@ -28,16 +41,8 @@ func distinct(c *call) error {
 		}
 		return false, nil
 	})
-	if err != nil {
-		return err
+	if err == nil && !given {
+		err = missing("distinct", "key")
 	}
-	if !given {
-		return missing("distinct", "key")
-	}
-	values, err := c.db.Distinct(c.ctx, ns, q)
-	if err != nil {
-		return err
-	}
-	c.out = appendValue(c.out, "values", bson.RawValue{Type: bson.TypeArray, Value: values})
-	return nil
+	return q, err
 }

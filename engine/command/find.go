@@ -62,7 +62,9 @@ func (a *findArgs) field(f field) (bool, error) {
 	case "allowDiskUse", "allowPartialResults", "oplogReplay", "awaitData":
 		// Sorting has its bound of memory either way, nothing is ever partial, and only a tailable cursor waits for data.
 		return true, f.ignored(bson.TypeBoolean)
-	case "tailable", "returnKey", "min", "max", "let":
+	case "let":
+		return true, f.document(&a.query.Let)
+	case "tailable", "returnKey", "min", "max":
 		return true, f.unsupported()
 	}
 	return false, nil

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/multiforadb/multiforadb/engine"
@@ -14,51 +13,11 @@ func findAndModify(c *call) error {
 	if err != nil {
 		return err
 	}
-	var m engine.FindAndModify
-	err = c.fields(func(f field) (bool, error) {
-		switch f.name {
-		case "query":
-			return true, f.document(&m.Filter)
-		case "sort":
-			return true, f.document(&m.Sort)
-		case "fields":
-			return true, f.document(&m.Projection)
-		case "update":
-			return true, f.modification(&m.Update)
-		case "arrayFilters":
-			return true, f.documents(&m.ArrayFilters)
-		case "remove":
-			return true, f.bool(&m.Remove)
-		case "new":
-			return true, f.bool(&m.New)
-		case "upsert":
-			return true, f.bool(&m.Upsert)
-		case "hint":
-			return true, f.hint(&m.Hint)
-		case "collation":
-			return true, f.document(&m.Collation)
-		case "bypassDocumentValidation":
-			return true, f.ignored(bson.TypeBoolean)
-		case "let", "bypassEmptyTsReplacement":
-			return true, f.unsupported()
-		}
-		return false, nil
-	})
+	m, bypass, err := c.findAndModifyArgs()
 	if err != nil {
 		return err
 	}
-	updates := m.Update.Type != 0
-	switch {
-	case m.Remove && updates:
-		return mongoerr.FailedToParse.Errorf("Cannot specify both an update and remove=true")
-	case m.Remove && m.Upsert:
-		return mongoerr.FailedToParse.Errorf("Cannot specify both upsert=true and remove=true")
-	case m.Remove && m.New:
-		return mongoerr.FailedToParse.Errorf("Cannot specify both new=true and remove=true; 'remove' always returns the deleted document")
-	case !m.Remove && !updates:
-		return mongoerr.FailedToParse.Errorf("Either an update or remove=true must be specified")
-	}
-	res, err := c.db.FindAndModify(c.ctx, ns, m)
+	res, err := c.db.FindAndModify(c.writeContext(bypass), ns, m)
 	if err != nil {
 		return err
 	}
@@ -82,4 +41,53 @@ func findAndModify(c *call) error {
 		c.out = bsoncore.AppendDocumentElement(c.out, "value", res.Value)
 	}
 	return nil
+}
+
+func (c *call) findAndModifyArgs() (m engine.FindAndModify, bypass bool, err error) {
+	err = c.fields(func(f field) (bool, error) {
+		switch f.name {
+		case "query":
+			return true, f.document(&m.Filter)
+		case "sort":
+			return true, f.document(&m.Sort)
+		case "fields":
+			return true, f.document(&m.Projection)
+		case "update":
+			return true, f.modification(&m.Update)
+		case "arrayFilters":
+			return true, f.documents(&m.ArrayFilters)
+		case "remove":
+			return true, f.bool(&m.Remove)
+		case "new":
+			return true, f.bool(&m.New)
+		case "upsert":
+			return true, f.bool(&m.Upsert)
+		case "hint":
+			return true, f.hint(&m.Hint)
+		case "collation":
+			return true, f.document(&m.Collation)
+		case "bypassDocumentValidation":
+			return true, f.bool(&bypass)
+		case "let":
+			return true, f.document(&m.Let)
+		case "bypassEmptyTsReplacement":
+			return true, f.unsupported()
+		}
+		return false, nil
+	})
+	if err != nil {
+		return m, bypass, err
+	}
+	updates := m.Update.Type != 0
+	switch {
+	case m.Remove && updates:
+		return m, bypass, mongoerr.FailedToParse.Errorf("Cannot specify both an update and remove=true")
+	case m.Remove && m.Upsert:
+		return m, bypass, mongoerr.FailedToParse.Errorf("Cannot specify both upsert=true and remove=true")
+	case m.Remove && m.New:
+		return m, bypass, mongoerr.FailedToParse.Errorf("Cannot specify both new=true and remove=true; 'remove' always returns the deleted document")
+	case !m.Remove && !updates:
+		return m, bypass, mongoerr.FailedToParse.Errorf("Either an update or remove=true must be specified")
+	}
+	return m, bypass, nil
 }

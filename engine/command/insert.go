@@ -13,7 +13,7 @@ func insert(c *call) error {
 	if err != nil {
 		return err
 	}
-	docs, ordered := c.client.docs[:0], true
+	docs, ordered, bypass := c.client.docs[:0], true, false
 	defer func() { c.client.keepDocs(docs) }()
 	given := false
 	err = c.fields(func(f field) (bool, error) {
@@ -24,8 +24,7 @@ func insert(c *call) error {
 		case "ordered":
 			return true, f.bool(&ordered)
 		case "bypassDocumentValidation":
-			// No collection has a validator.
-			return true, f.ignored(bson.TypeBoolean)
+			return true, f.bool(&bypass)
 		case "bypassEmptyTsReplacement":
 			return true, f.unsupported()
 		}
@@ -41,7 +40,7 @@ func insert(c *call) error {
 		return err
 	}
 	c.ops.insert.Add(int64(len(docs)))
-	res, err := c.db.Insert(c.ctx, ns, docs, ordered)
+	res, err := c.db.Insert(c.writeContext(bypass), ns, docs, ordered)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,13 @@
 package command
 
 import (
+	"context"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/multiforadb/multiforadb/engine"
+	"github.com/multiforadb/multiforadb/engine/mongoerr"
 )
 
 // update changes documents.
@@ -13,39 +16,12 @@ func update(c *call) error {
 	if err != nil {
 		return err
 	}
-	var docs []bson.Raw
-	ordered, given := true, false
-	err = c.fields(func(f field) (bool, error) {
-		switch f.name {
-		case "updates":
-			given = true
-			return true, f.documents(&docs)
-		case "ordered":
-			return true, f.bool(&ordered)
-		case "bypassDocumentValidation":
-			return true, f.ignored(bson.TypeBoolean)
-		case "bypassEmptyTsReplacement", "let":
-			return true, f.unsupported()
-		}
-		return false, nil
-	})
+	a, err := c.updateArgs()
 	if err != nil {
 		return err
 	}
-	if !given {
-		return missing("update", "updates")
-	}
-	if err := checkBatch(len(docs)); err != nil {
-		return err
-	}
-	statements := make([]engine.Update, len(docs))
-	for i, d := range docs {
-		if err := parseUpdate(d, &statements[i]); err != nil {
-			return err
-		}
-	}
-	c.ops.update.Add(int64(len(statements)))
-	res, err := c.db.Update(c.ctx, ns, statements, ordered)
+	c.ops.update.Add(int64(len(a.statements)))
+	res, err := c.db.Update(c.writeContext(a.bypass), ns, a.statements, a.ordered)
 	if err != nil {
 		return err
 	}
@@ -63,6 +39,60 @@ func update(c *call) error {
 	}
 	c.out = appendWriteErrors(c.out, res.Errors)
 	return nil
+}
+
+// writeContext is the command's context, for writes that ask no validator if bypass is set.
+func (c *call) writeContext(bypass bool) context.Context {
+	if bypass {
+		return engine.BypassValidation(c.ctx)
+	}
+	return c.ctx
+}
+
+// updateArgs are the fields of update.
+type updateArgs struct {
+	ordered, bypass bool
+	statements      []engine.Update
+}
+
+func (c *call) updateArgs() (*updateArgs, error) {
+	a := &updateArgs{ordered: true}
+	var docs []bson.Raw
+	var let bson.Raw
+	given := false
+	err := c.fields(func(f field) (bool, error) {
+		switch f.name {
+		case "updates":
+			given = true
+			return true, f.documents(&docs)
+		case "ordered":
+			return true, f.bool(&a.ordered)
+		case "let":
+			return true, f.document(&let)
+		case "bypassDocumentValidation":
+			return true, f.bool(&a.bypass)
+		case "bypassEmptyTsReplacement":
+			return true, f.unsupported()
+		}
+		return false, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !given {
+		return nil, missing("update", "updates")
+	}
+	if err := checkBatch(len(docs)); err != nil {
+		return nil, err
+	}
+	a.statements = make([]engine.Update, len(docs))
+	for i, d := range docs {
+		if err := parseUpdate(d, &a.statements[i]); err != nil {
+			return nil, err
+		}
+		a.statements[i].Let = let
+	}
+	return a, nil
 }
 
 func parseUpdate(doc bson.Raw, u *engine.Update) error {
@@ -83,7 +113,9 @@ func parseUpdate(doc bson.Raw, u *engine.Update) error {
 			return true, f.hint(&u.Hint)
 		case "collation":
 			return true, f.document(&u.Collation)
-		case "c", "sort":
+		case "sort":
+			return true, f.document(&u.Sort)
+		case "c":
 			return true, f.unsupported()
 		}
 		return false, nil
@@ -95,6 +127,8 @@ func parseUpdate(doc bson.Raw, u *engine.Update) error {
 		return missing(parent, "q")
 	case u.Update.Type == 0:
 		return missing(parent, "u")
+	case u.Multi && u.Sort != nil:
+		return mongoerr.FailedToParse.Errorf("Cannot specify sort with multi=true")
 	}
 	return nil
 }
