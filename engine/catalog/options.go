@@ -67,7 +67,12 @@ func ParseOptions(options bson.Raw) (Options, error) {
 			}
 		case "collation":
 			err = CheckCollation(v)
-		case "timeseries", "clusteredIndex", "changeStreamPreAndPostImages", "viewOn", "pipeline", "expireAfterSeconds", "encryptedFields":
+		case "changeStreamPreAndPostImages":
+			var on bool
+			if on, err = images(name, v); on {
+				keep(name, v)
+			}
+		case "timeseries", "clusteredIndex", "viewOn", "pipeline", "expireAfterSeconds", "encryptedFields":
 			if value.Truth(v) {
 				err = mongoerr.NotImplemented.Errorf("the collection option '%s' is not implemented", name)
 			}
@@ -108,6 +113,24 @@ func (o *Options) set(name string, v bson.RawValue) error {
 		return mongoerr.BadValue.Errorf("Enumeration value '%s' for field 'create.%s' is not a valid value.", s, name)
 	}
 	return nil
+}
+
+// images reads {enabled: bool}: whether change streams may ask for documents as they were. That is for change streams to honour; nobody
+// else can tell.
+func images(name string, v bson.RawValue) (on bool, err error) {
+	doc, ok := v.DocumentOK()
+	if !ok {
+		return false, wrongType(name, v, "object")
+	}
+	for it := value.Elements(doc); it.Next(); {
+		if string(it.Name()) != "enabled" {
+			return false, mongoerr.Code(40415).Errorf("BSON field '%s.%s' is an unknown field.", name, it.Name())
+		}
+		if on, err = flag(name+".enabled", it.Value()); err != nil {
+			return false, err
+		}
+	}
+	return on, nil
 }
 
 func (o *Options) setCapped(size, most bson.RawValue, keep func(string, bson.RawValue)) error {
