@@ -20,8 +20,10 @@ type Aggregate struct {
 	Hint      bson.RawValue
 	Collation bson.Raw
 	Let       bson.Raw
-	// Operations are what $currentOp gives; nil: it is refused.
-	Operations func() []bson.Raw
+	// Operations and Sessions are what $currentOp and $listLocalSessions give; nil: they are refused.
+	Operations, Sessions func() []bson.Raw
+	// Strict refuses the stages that are not in the stable API.
+	Strict bool
 }
 
 // Aggregation is a pipeline under way. Its front, which is a find, is planned over indexes; the documents that come out of that flow
@@ -76,11 +78,11 @@ func (db *DB) aggregation(ctx context.Context, ns Namespace, a Aggregate) (*Aggr
 		return nil, err
 	}
 	r := &Aggregation{Cursor: &Cursor{db: db, ns: ns, terms: in}}
-	r.world = world{db: db, terms: in, operations: a.Operations}
+	r.world = world{db: db, terms: in, operations: a.Operations, sessions: a.Sessions}
 	r.sink = sink{db: db, terms: in, world: &r.world}
 	r.pipe, err = pipeline.Parse(a.Stages, pipeline.Options{
 		Namespace: pipeline.Namespace{DB: ns.DB, Collection: ns.Coll}, Context: in.context(), Scope: in.scope,
-		World: &r.world, Sink: &r.sink, Statistics: &r.world, Memory: int64(db.opt.SortMemory),
+		World: &r.world, Sink: &r.sink, Statistics: &r.world, Memory: int64(db.opt.SortMemory), Strict: a.Strict,
 	})
 	if err != nil {
 		return nil, err

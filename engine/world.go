@@ -14,9 +14,9 @@ import (
 
 // world is what a pipeline sees beside the collection that it is run on: the other collections of the snapshot, and figures.
 type world struct {
-	db         *DB
-	terms      *terms
-	operations func() []bson.Raw
+	db                   *DB
+	terms                *terms
+	operations, sessions func() []bson.Raw
 
 	// Of the batch under way:
 	sn  *storage.Snapshot
@@ -95,6 +95,10 @@ func (w *world) Statistics(stage string, ns pipeline.Namespace, arg bson.RawValu
 		if w.operations != nil {
 			return pipeline.Documents(w.operations()), nil
 		}
+	case "$listLocalSessions":
+		if value.Lookup(arg.Value, "users").Type == 0 && w.sessions != nil { // without users, all are everybody's
+			return pipeline.Documents(w.sessions()), nil
+		}
 	}
 	return nil, mongoerr.NotImplemented.Errorf("the stage %s is not implemented yet", stage)
 }
@@ -125,11 +129,15 @@ func (w *world) collStats(ns pipeline.Namespace, arg bson.RawValue) (pipeline.It
 			for _, x := range s.IndexSizes {
 				sizes, total = append(sizes, bson.E{Key: x.Name, Value: x.Size / scale}), total+x.Size
 			}
-			d = append(d, bson.E{Key: name, Value: bson.D{
+			figures := bson.D{
 				{Key: "size", Value: s.Size / scale}, {Key: "count", Value: s.Count}, {Key: "avgObjSize", Value: average},
 				{Key: "storageSize", Value: s.StorageSize / scale}, {Key: "capped", Value: c.def.Options.Capped}, {Key: "nindexes", Value: len(sizes)},
 				{Key: "totalIndexSize", Value: total / scale}, {Key: "indexSizes", Value: sizes}, {Key: "scaleFactor", Value: scale},
-			}})
+			}
+			if o := &c.def.Options; o.Capped {
+				figures = append(figures, bson.E{Key: "max", Value: o.Max}, bson.E{Key: "maxSize", Value: o.Size / scale})
+			}
+			d = append(d, bson.E{Key: name, Value: figures})
 		case "count":
 			d = append(d, bson.E{Key: name, Value: s.Count})
 		default:

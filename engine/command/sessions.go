@@ -1,6 +1,11 @@
 package command
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"maps"
+	"slices"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
@@ -25,6 +30,34 @@ func startSession(c *call) error {
 	})
 	c.out = bsoncore.AppendInt32Element(c.out, "timeoutMinutes", sessionTimeoutMinutes)
 	return nil
+}
+
+// localSessions are the sessions that there is anything of: those with a cursor, and the one that asks.
+func (c *call) localSessions() []bson.Raw {
+	ids := make(map[session]bool)
+	if c.generic.session.set {
+		ids[c.generic.session] = true
+	}
+	c.cursors.mu.Lock()
+	for _, cur := range c.cursors.open { // order: sorted below
+		if cur.session.set {
+			ids[cur.session] = true
+		}
+	}
+	c.cursors.mu.Unlock()
+	nobody := sha256.Sum256(nil) // the digest that stands for the user; there are none
+	now := c.env.Clock.Now().UnixMilli()
+	docs := make([]bson.Raw, 0, len(ids))
+	for _, s := range slices.SortedFunc(maps.Keys(ids), func(a, b session) int { return bytes.Compare(a.id[:], b.id[:]) }) {
+		docs = append(docs, document(func(dst []byte) []byte {
+			dst = nested(dst, "_id", func(dst []byte) []byte {
+				dst = bsoncore.AppendBinaryElement(dst, "id", bson.TypeBinaryUUID, s.id[:])
+				return bsoncore.AppendBinaryElement(dst, "uid", bson.TypeBinaryGeneric, nobody[:])
+			})
+			return bsoncore.AppendDateTimeElement(dst, "lastUse", now)
+		}))
+	}
+	return docs
 }
 
 // endSessions ends sessions.

@@ -78,6 +78,8 @@ type Options struct {
 	// Memory is how many bytes a stage may hold; 0 is MemoryMax. Spill takes what $sort cannot hold.
 	Memory int64
 	Spill  sortkey.Spill
+	// Strict refuses the stages that are not in the stable API.
+	Strict bool
 	// Plain leaves the stages as they are written; it is for tests of the optimiser.
 	Plain bool
 }

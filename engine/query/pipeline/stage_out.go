@@ -197,6 +197,17 @@ func (s *mergeStage) run(in Iterator) Iterator {
 	})
 }
 
+// duplicate is the error of a document that must not be there already.
+func (s *mergeStage) duplicate(doc bson.Raw) error {
+	pattern, values := bson.D{}, bson.D{}
+	for _, name := range s.on {
+		pattern = append(pattern, bson.E{Key: name, Value: int32(1)})
+		values = append(values, bson.E{Key: name, Value: getPath(doc, strings.Split(name, "."))})
+	}
+	return mongoerr.DuplicateKey.New("E11000 duplicate key error collection: %s: $merge found a document that is there already", s.ns).
+		With("keyPattern", pattern).With("keyValue", values)
+}
+
 // merge is what becomes of the old document.
 func (s *mergeStage) merge(old, doc bson.Raw) (bson.Raw, error) {
 	if old == nil {
@@ -212,8 +223,7 @@ func (s *mergeStage) merge(old, doc bson.Raw) (bson.Raw, error) {
 	case "keepExisting":
 		return nil, nil
 	case "fail":
-		return nil, mongoerr.DuplicateKey.Errorf("E11000 duplicate key error collection: %s: $merge found a document that is there already",
-			s.ns)
+		return nil, s.duplicate(doc)
 	case "replace":
 		if id := value.Lookup(doc, "_id"); id.Type == 0 {
 			return setPath(nil, doc, []string{"_id"}, value.Lookup(old, "_id")), nil

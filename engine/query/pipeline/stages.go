@@ -12,6 +12,8 @@ type stageRow struct {
 	database bool
 	// update stages may stand in the pipeline of an update.
 	update bool
+	// unstable stages are not in the stable API's version 1.
+	unstable bool
 	// refused stages exist in MongoDB; why is part of the answer.
 	refused string
 }
@@ -23,9 +25,9 @@ var stageTable = []stageRow{
 	{name: "$bucketAuto", parse: parseBucketAuto},
 	{name: "$changeStream", refused: "there is no change log"},
 	{name: "$changeStreamSplitLargeEvent", refused: "there is no change log"},
-	{name: "$collStats", parse: parseStatistics("$collStats"), first: true},
+	{name: "$collStats", parse: parseStatistics("$collStats"), first: true, unstable: true},
 	{name: "$count", parse: parseCount},
-	{name: "$currentOp", parse: parseStatistics("$currentOp"), first: true, database: true},
+	{name: "$currentOp", parse: parseStatistics("$currentOp"), first: true, database: true, unstable: true},
 	{name: "$densify", parse: parseDensify},
 	{name: "$documents", parse: parseDocuments, first: true},
 	{name: "$facet", parse: parseFacet},
@@ -33,17 +35,17 @@ var stageTable = []stageRow{
 	{name: "$geoNear", refused: "there are no geospatial indexes"},
 	{name: "$graphLookup", parse: parseGraphLookup},
 	{name: "$group", parse: parseGroup},
-	{name: "$indexStats", parse: parseStatistics("$indexStats"), first: true},
+	{name: "$indexStats", parse: parseStatistics("$indexStats"), first: true, unstable: true},
 	{name: "$limit", parse: parseLimit},
-	{name: "$listLocalSessions", parse: parseStatistics("$listLocalSessions"), first: true, database: true},
+	{name: "$listLocalSessions", parse: parseStatistics("$listLocalSessions"), first: true, database: true, unstable: true},
 	{name: "$listSampledQueries", refused: "there is no sharding"},
 	{name: "$listSearchIndexes", refused: "there is no search service"},
-	{name: "$listSessions", parse: parseStatistics("$listSessions"), first: true},
+	{name: "$listSessions", parse: parseStatistics("$listSessions"), first: true, unstable: true},
 	{name: "$lookup", parse: parseLookup},
 	{name: "$match", parse: parseMatch},
 	{name: "$merge", parse: parseMerge, last: true},
 	{name: "$out", parse: parseOut, last: true},
-	{name: "$planCacheStats", parse: parseStatistics("$planCacheStats"), first: true},
+	{name: "$planCacheStats", parse: parseStatistics("$planCacheStats"), first: true, unstable: true},
 	{name: "$project", parse: parseProject, update: true},
 	{name: "$querySettings", refused: "there are no query settings"},
 	{name: "$queryStats", refused: "there are no query statistics"},
