@@ -44,6 +44,7 @@ type aggregateArgs struct {
 
 func (c *call) aggregateArgs() (*aggregateArgs, error) {
 	a := &aggregateArgs{batch: firstBatch}
+	a.query.Sessions, a.query.Strict = c.localSessions, c.generic.apiStrict
 	var err error
 	if v := c.first(); value.IsNumber(v.Type) {
 		if whole(v) != 1 {
