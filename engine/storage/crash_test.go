@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/multiforadb/multiforadb/engine/storage/page"
 	"github.com/multiforadb/multiforadb/sim/judge"
 	"github.com/multiforadb/multiforadb/simfs"
 )
@@ -19,14 +20,23 @@ type crasher struct {
 	off    bool
 	share  int // one event in so many is looked at
 	failed string
+	live   bool // the next image must live on
 }
 
 func (c *crasher) watch(e simfs.Event) {
-	if c.off || c.failed != "" || c.r.IntN(c.share) != 0 {
+	if c.off || c.failed != "" {
 		return
 	}
 	c.off = true
 	defer func() { c.off = false }()
+	if e.When == simfs.Part && e.Path == testDir+"/data" && e.Off < 2*page.Size && c.r.IntN(2) == 0 {
+		// Dead between writing a meta page and syncing it: the next process sees what the disk may not have.
+		c.live = true
+		c.judge(e, simfs.Choice{Gen: simfs.Killed})
+	}
+	if c.r.IntN(c.share) != 0 {
+		return
+	}
 	for _, choice := range c.w.disk.Choices(c.r.Uint64(), 2) {
 		c.judge(e, choice)
 	}
@@ -50,6 +60,12 @@ func (c *crasher) judge(e simfs.Event, choice simfs.Choice) {
 	again := image.Crash(simfs.Choice{Gen: simfs.Killed})
 	defer again.Discard()
 
+	live := c.live || c.r.IntN(4) == 0
+	c.live = false
+	judged := judge.New(image, testDir, judge.Options{})
+	if live {
+		image.SetHooks(simfs.Hooks{Watch: judged.Watch})
+	}
 	s, n, err := c.recover(image)
 	if err != nil {
 		fail("%v", err)
@@ -58,8 +74,11 @@ func (c *crasher) judge(e simfs.Event, choice simfs.Choice) {
 	if n < c.w.acked {
 		fail("recovered state %d, but %d was acknowledged", n, c.w.acked)
 	}
-	if c.r.IntN(4) == 0 {
+	if live {
 		c.liveOn(s, image, fail)
+		if err := judged.Err(); err != nil {
+			fail("in the life after: %v", err)
+		}
 	}
 	if err := s.release(); err != nil {
 		fail("%v", err)

@@ -431,6 +431,12 @@ func (w *world) insert(id CollID, mc *modelColl) error {
 	for i := range docs {
 		docs[i] = doc{w.bytes(w.size()), w.key()}
 	}
+	if w.r.IntN(60) == 0 { // enough for a record table of two levels
+		docs = make([]doc, 520)
+		for i := range docs {
+			docs[i] = doc{w.bytes(w.r.IntN(20)), w.bytes(w.r.IntN(6))}
+		}
+	}
 	var first RecordID
 	return w.write(func(wr *Writer) error {
 		c := wr.Lock(id)
@@ -529,6 +535,9 @@ func (w *world) sound(context string) {
 	for _, c := range *w.s.colls.Load() {
 		if c == nil || c.head.Load().dropped {
 			continue
+		}
+		if h := c.head.Load(); h.count == 0 && h.table.Root != 0 {
+			w.t.Fatalf("%s: collection %d has no record, and a record table of %d pages", context, c.id, h.table.Pages)
 		}
 		for _, x := range c.extents {
 			if x.live == 0 && x.run != c.head.Load().open.run {
