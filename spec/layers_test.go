@@ -1,5 +1,6 @@
 // Package spec holds what is promised about this project and can be held by a test: which package may import which
-// (layers.txt), that the engine is deterministic (determinism_test.go), and that compat.md agrees with the engine's tables.
+// (layers.txt), that the engine is deterministic (determinism_test.go), that compat.md agrees with the engine's tables, and
+// that what passes of MongoDB's specification tests goes on passing (scorecard_test.go).
 package spec
 
 import (

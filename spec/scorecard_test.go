@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	specs    = flag.String("specs", "", "a checkout of mongodb/specifications to run the tests of, instead of the Go driver's")
+	specs    = flag.String("specs", "", "directory of a checkout of mongodb/specifications, whole path: run its tests and compare nothing")
 	update   = flag.Bool("update", false, "write scorecard.txt anew")
 	only     = flag.String("only", "", "run only the specification tests whose name has this in it; nothing is compared")
 	failures = flag.String("failures", "", "write why each failure failed to this file")

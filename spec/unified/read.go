@@ -200,13 +200,19 @@ type cursor struct {
 // Close ends the cursor on the server.
 func (c *cursor) Close(ctx context.Context) { _ = c.it.Close(ctx) }
 
+// keep remembers a cursor, so that it is closed at the end.
+func (r *run) keep(c *cursor) *cursor {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cursors = append(r.cursors, c)
+	return c
+}
+
 func (r *run) newCursor(cur *mongo.Cursor, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cursor{cur, func() bson.Raw { return cur.Current }}
-	r.cursors = append(r.cursors, c)
-	return c, nil
+	return r.keep(&cursor{cur, func() bson.Raw { return cur.Current }}), nil
 }
 
 func createFindCursor(ctx context.Context, r *run, c *mongo.Collection, a *args) (any, error) {

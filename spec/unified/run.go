@@ -75,9 +75,9 @@ type run struct {
 	match    *matcher
 	clients  []*mongo.Client
 	sessions []*mongo.Session
-	cursors  []*cursor
 
-	mu       sync.Mutex // threads of a test share its entities
+	mu       sync.Mutex // threads of a test share what follows
+	cursors  []*cursor
 	entities map[string]any
 }
 

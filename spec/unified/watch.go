@@ -40,7 +40,5 @@ func (r *run) watch(ctx context.Context, open func(context.Context, any, ...opti
 	if err != nil {
 		return nil, err
 	}
-	c := &cursor{cs, func() bson.Raw { return cs.Current }}
-	r.cursors = append(r.cursors, c)
-	return c, nil
+	return r.keep(&cursor{cs, func() bson.Raw { return cs.Current }}), nil
 }
