@@ -12,11 +12,6 @@ import (
 // publish judges the write of a meta page, at the moment at which its bytes can first reach the disk. All that it needs must
 // be there by then; the sync that follows says nothing about what the disk does first.
 func (j *Judge) publish(e simfs.Event, slot page.ID) {
-	m, err := page.DecodeMeta(e.Data, slot)
-	if err != nil {
-		j.fault("publish", "%v: the page that is written is none: %v", e.Call, err)
-		return
-	}
 	img := j.durable()
 	metas := metasOf(img, j.data)
 	other := metas[1-slot]
@@ -27,6 +22,14 @@ func (j *Judge) publish(e simfs.Event, slot page.ID) {
 	j.counts.Publishes++
 	if err := j.replaceable(img, metas, slot); err != nil {
 		j.fault("publish", "%v: %v", e.Call, err)
+		return
+	}
+	if len(e.Data) < page.Size {
+		return // the call fails, and leaves a part: no page, whatever the disk makes of it
+	}
+	m, err := page.DecodeMeta(e.Data, slot)
+	if err != nil {
+		j.fault("publish", "%v: the page that is written is none: %v", e.Call, err)
 		return
 	}
 	if err := sound(img, j.data, &m, other); err != nil {
