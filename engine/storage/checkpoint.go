@@ -265,6 +265,11 @@ func (s *Store) writeCheckpoint(sn *Snapshot, folds []fold, trees metaTrees, w *
 	for _, r := range written.runs {
 		s.frames.drop(r)
 	}
+	for _, k := range *s.colls.Load() {
+		if k != nil {
+			k.cleaned.Store(false) // what was in memory only can be cleaned now
+		}
+	}
 	for _, r := range w.retired {
 		s.free([]page.Run{r.Run})
 	}
