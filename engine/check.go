@@ -9,6 +9,7 @@ import (
 
 	"github.com/multiforadb/multiforadb/engine/catalog"
 	"github.com/multiforadb/multiforadb/engine/key"
+	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/storage"
 	"github.com/multiforadb/multiforadb/engine/storage/btree"
 	"github.com/multiforadb/multiforadb/engine/value"
@@ -39,6 +40,53 @@ func (db *DB) Check(ctx context.Context, report func(fault error)) error {
 		}
 		return nil
 	})
+}
+
+// Validation is what Validate found.
+type Validation struct {
+	Records int64
+	Indexes []IndexKeys
+	Faults  []error
+}
+
+// IndexKeys is an index and how many entries it has.
+type IndexKeys struct {
+	Name string
+	Keys int64
+}
+
+// faultsMax bounds what Validate tells.
+const faultsMax = 100
+
+// Validate proves, on the visible snapshot, that each document of a collection is valid, and that documents and index entries map onto
+// each other. What lies below, pages and checksums, is met on the way, but not gone through: that is storage.Store.Check's.
+func (db *DB) Validate(ctx context.Context, ns Namespace) (Validation, error) {
+	var v Validation
+	if err := ns.Check(); err != nil {
+		return v, err
+	}
+	err := db.read(func(sn *storage.Snapshot) error {
+		c, sc, err := db.collection(sn, ns)
+		if err != nil {
+			return err
+		}
+		if c == nil {
+			return mongoerr.NamespaceNotFound.Errorf("Collection '%s' does not exist to validate.", ns)
+		}
+		v.Records = int64(sc.Count())
+		for i := range c.def.Indexes {
+			x := &c.def.Indexes[i]
+			if t, ok := sc.Tree(x.Tree); ok {
+				v.Indexes = append(v.Indexes, IndexKeys{x.Name, int64(t.Entries)})
+			}
+		}
+		return db.checkCollection(ctx, c, sc, func(fault error) {
+			if len(v.Faults) < faultsMax {
+				v.Faults = append(v.Faults, fault)
+			}
+		})
+	})
+	return v, err
 }
 
 func (db *DB) checkCollection(ctx context.Context, c *collection, sc *storage.Collection, report func(error)) error {

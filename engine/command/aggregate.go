@@ -43,7 +43,7 @@ type aggregateArgs struct {
 }
 
 func (c *call) aggregateArgs() (*aggregateArgs, error) {
-	a := &aggregateArgs{batch: firstBatch}
+	a := &aggregateArgs{batch: firstBatch, query: engine.Aggregate{Operations: c.list}}
 	a.query.Sessions, a.query.Strict = c.localSessions, c.generic.apiStrict
 	var err error
 	if v := c.first(); value.IsNumber(v.Type) {

@@ -71,6 +71,7 @@ type Dispatcher struct {
 	Net Network
 
 	ops         opCounters
+	operations  operations
 	connections atomic.Int64 // the newest connection's number
 }
 
@@ -94,6 +95,7 @@ func New(db *engine.DB, o Options) *Dispatcher {
 		started: o.Env.Clock.Now(),
 		uptime:  func() time.Duration { return o.Env.Clock.Monotonic() - start },
 	}
+	d.operations.init(o.Env)
 	for i := range commands {
 		c := &commands[i]
 		d.byName[c.name] = c
@@ -115,6 +117,7 @@ type Client struct {
 
 	metadata bson.Raw // of the first hello
 	docs     []bson.Raw
+	op       operation
 }
 
 // Connect makes a Client for a new connection.
@@ -221,7 +224,13 @@ func (c *call) run() (err error) {
 	if c.command.run == nil {
 		return mongoerr.NotImplemented.Errorf("The command %s is not implemented yet", c.command.name)
 	}
-	return c.limited(c.generic.maxTime, c.command.run)
+	c.operations.begin(c)
+	defer c.operations.end(c)
+	limit := c.generic.maxTime
+	if c.command.waits {
+		limit = 0
+	}
+	return c.limited(limit, c.command.run)
 }
 
 // find looks the command up: the first field's name.
@@ -277,7 +286,7 @@ func (c *call) limited(limit time.Duration, f func(c *call) error) error {
 		cancel(nil)
 		c.ctx = outer
 	}()
-	c.ctx = ctx
+	c.ctx = killable{ctx, &c.client.op}
 	err := f(c)
 	if err != nil && mongoerr.From(err).Code == mongoerr.Interrupted && context.Cause(ctx) == context.DeadlineExceeded {
 		return mongoerr.MaxTimeMSExpired.Errorf("operation exceeded time limit")

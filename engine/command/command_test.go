@@ -147,7 +147,8 @@ func TestErrorsHaveMongoDBsCodes(t *testing.T) {
 		{d("delete", "c", "$db", "a", "deletes", bson.A{d("q", d(), "limit", 2)}), mongoerr.FailedToParse, ""},
 		{d("find", "c", "$db", "a", "skip", -1), 51024, "BSON field 'skip' value must be >= 0, actual value '-1'"},
 		{d("find", "c", "$db", "a", "filter", "x"), mongoerr.TypeMismatch, "BSON field 'find.filter' is the wrong type 'string', expected type 'object'"},
-		{d("find", "c", "$db", "a", "tailable", true), mongoerr.NotImplemented, ""},
+		{d("find", "c", "$db", "a", "awaitData", true), mongoerr.FailedToParse, "tailable"},
+		{d("find", "c", "$db", "a", "returnKey", true), mongoerr.NotImplemented, ""},
 		{d("find", "c", "$db", "a", "hint", 1), mongoerr.FailedToParse, ""},
 		{d("getMore", int64(5), "$db", "a"), 40414, ""},
 		{d("getMore", 5, "$db", "a", "collection", "c"), mongoerr.TypeMismatch, ""},
@@ -354,7 +355,7 @@ func TestBatchHasABoundOfBytes(t *testing.T) {
 	c := call{Dispatcher: disp, ctx: context.Background()}
 	for range 2 {
 		before := len(docs)
-		if _, err := c.readBatch("b", &docs, 100); err != nil || before-len(docs) != 1 {
+		if _, _, err := c.readBatch("b", &docs, 100); err != nil || before-len(docs) != 1 {
 			t.Errorf("%d documents of 9 MiB in a batch, %v", before-len(docs), err)
 		}
 	}
@@ -376,11 +377,11 @@ func TestBatchEndsWhereRoomEnds(t *testing.T) {
 	for i := range docs {
 		docs[i] = doc
 	}
-	if more, err := c.readBatch("b", &docs, 100); err != nil || !more || len(docs) != 40 {
+	if _, more, err := c.readBatch("b", &docs, 100); err != nil || !more || len(docs) != 40 {
 		t.Errorf("%d documents are left, %v", len(docs), err)
 	}
 	left = 0
-	if _, err := c.readBatch("b", &docs, 100); err != nil || len(docs) != 38 {
+	if _, _, err := c.readBatch("b", &docs, 100); err != nil || len(docs) != 38 {
 		t.Errorf("%d documents are left, %v", len(docs), err)
 	}
 	large, err := bson.Marshal(d("a", strings.Repeat("x", 1<<20)))
@@ -388,14 +389,14 @@ func TestBatchEndsWhereRoomEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	docs = list{large}
-	if _, err := c.readBatch("b", &docs, 100); !mongoerr.Is(err, mongoerr.ExceededMemoryLimit) {
+	if _, _, err := c.readBatch("b", &docs, 100); !mongoerr.Is(err, mongoerr.ExceededMemoryLimit) {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestMaxTime(t *testing.T) {
 	disp, clock := testDispatcher(t)
-	c := call{Dispatcher: disp, ctx: context.Background()}
+	c := call{client: new(Client), Dispatcher: disp, ctx: context.Background()}
 	err := c.limited(time.Second, func(c *call) error {
 		clock.timer()
 		<-c.ctx.Done()

@@ -14,6 +14,8 @@ type command struct {
 	stable bool
 	// legacy: OP_QUERY may bring it.
 	legacy bool
+	// waits: maxTimeMS is no limit, but how long to wait for data.
+	waits bool
 	// counts: it counts itself in serverStatus's opcounters; the others are counted as command.
 	counts bool
 }
@@ -27,7 +29,7 @@ var commands = []command{
 	{name: "bulkWrite", run: bulkWrite, counts: true, write: true, stable: true, admin: true},
 	{name: "collMod", run: collMod, write: true, stable: true},
 	{name: "collStats", aliases: []string{"collstats"}, run: collStats, read: true},
-	{name: "compact"},
+	{name: "compact", run: compact},
 	{name: "connectionStatus", run: connectionStatus},
 	{name: "convertToCapped", write: true},
 	{name: "count", run: count, read: true, stable: true},
@@ -35,8 +37,8 @@ var commands = []command{
 	{name: "createIndexes", run: createIndexes, write: true, stable: true},
 	{name: "createRole", write: true},
 	{name: "createUser", write: true},
-	{name: "currentOp", admin: true},
-	{name: "dataSize"},
+	{name: "currentOp", run: currentOp, admin: true},
+	{name: "dataSize", run: dataSize},
 	{name: "dbHash"},
 	{name: "dbStats", aliases: []string{"dbstats"}, run: dbStats, read: true},
 	{name: "delete", run: remove, write: true, stable: true, counts: true},
@@ -59,7 +61,7 @@ var commands = []command{
 	{name: "getCmdLineOpts", run: getCmdLineOpts, admin: true},
 	{name: "getDefaultRWConcern", admin: true},
 	{name: "getLog", run: getLog, admin: true},
-	{name: "getMore", run: getMore, stable: true, counts: true},
+	{name: "getMore", run: getMore, stable: true, counts: true, waits: true},
 	{name: "getParameter", run: getParameter, admin: true},
 	{name: "grantRolesToUser", write: true},
 	{name: "hello", run: hello, stable: true, legacy: true},
@@ -69,7 +71,7 @@ var commands = []command{
 	{name: "killAllSessions", run: killAllSessions},
 	{name: "killAllSessionsByPattern"},
 	{name: "killCursors", run: killCursors, stable: true},
-	{name: "killOp", admin: true},
+	{name: "killOp", run: killOp, admin: true},
 	{name: "killSessions", run: killSessions},
 	{name: "listCollections", run: listCollections, stable: true},
 	{name: "listCommands", run: listCommands},
@@ -101,7 +103,7 @@ var commands = []command{
 	{name: "updateRole", write: true},
 	{name: "updateUser", write: true},
 	{name: "usersInfo"},
-	{name: "validate"},
+	{name: "validate", run: validate},
 	{name: "validateDBMetadata"},
 	{name: "whatsmyuri", run: whatsmyuri},
 }

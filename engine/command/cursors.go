@@ -48,6 +48,8 @@ type cursor struct {
 	session session
 	// keep: the client asked that it never be too idle.
 	keep bool
+	// await: a getMore that finds nothing waits for documents to come.
+	await bool
 	// left is what remains of the maxTimeMS that the query came with; 0 if it came without.
 	left time.Duration
 
@@ -190,6 +192,13 @@ func (cs *Cursors) killOne(id int64, ns engine.Namespace) bool {
 	return true
 }
 
+// isKilled says whether a cursor that is busy shall end with its batch.
+func (cs *Cursors) isKilled(c *cursor) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return c.killed
+}
+
 // counts are for serverStatus.
 func (cs *Cursors) counts() (open, keep, timed int64) {
 	cs.mu.Lock()
@@ -205,9 +214,9 @@ func (cs *Cursors) counts() (open, keep, timed int64) {
 
 // readBatch appends the array called name with the next documents of src: at most docs of them, and about 16 MiB, or less if
 // there is no room for as much.
-func (c *call) readBatch(name string, src source, docs int64) (more bool, err error) {
+func (c *call) readBatch(name string, src source, docs int64) (n int, more bool, err error) {
 	at, out := bsoncore.AppendArrayElementStart(c.out, name)
-	n, start, room := 0, len(out), batchCounted
+	start, room := len(out), batchCounted
 	more = true
 	full := false
 	if docs > 0 {
@@ -237,7 +246,7 @@ func (c *call) readBatch(name string, src source, docs int64) (more bool, err er
 		err = mongoerr.ExceededMemoryLimit.Errorf("the replies under way take all the memory that replies may take")
 	}
 	c.out, _ = bsoncore.AppendArrayEnd(out, at)
-	return more, err
+	return n, more, err
 }
 
 // cursorReply appends the reply of a command that opens a cursor: its first documents, and an id if there may be more.
@@ -245,12 +254,12 @@ func (c *call) cursorReply(cur *cursor, docs int64, single bool) error {
 	start := c.env.Clock.Monotonic()
 	at, out := bsoncore.AppendDocumentElementStart(c.out, "cursor")
 	c.out = out
-	more, err := c.readBatch("firstBatch", cur.src, docs)
+	_, more, err := c.readBatch("firstBatch", cur.src, docs)
 	if err != nil {
 		return err
 	}
 	if more && !single {
-		if c.generic.maxTime > 0 {
+		if c.generic.maxTime > 0 && !cur.await {
 			cur.left = max(c.generic.maxTime-(c.env.Clock.Monotonic()-start), time.Millisecond)
 		}
 		cur.session = c.generic.session

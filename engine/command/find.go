@@ -6,6 +6,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/multiforadb/multiforadb/engine"
+	"github.com/multiforadb/multiforadb/engine/mongoerr"
 )
 
 // find runs a query, and opens a cursor if the first batch does not hold it all.
@@ -20,12 +21,15 @@ func find(c *call) error {
 	if err := c.fields(a.field); err != nil {
 		return err
 	}
+	if a.await && !a.query.Tailable {
+		return mongoerr.FailedToParse.Errorf("Cannot set 'awaitData' without also setting 'tailable'")
+	}
 	c.ops.query.Add(1)
 	cur, err := c.db.Find(c.ctx, ns, a.query)
 	if err != nil {
 		return err
 	}
-	return c.cursorReply(&cursor{ns: ns, src: cur, keep: a.keep}, a.batch, a.single)
+	return c.cursorReply(&cursor{ns: ns, src: cur, keep: a.keep, await: a.await}, a.batch, a.single)
 }
 
 // findArgs are the fields of find.
@@ -33,6 +37,7 @@ type findArgs struct {
 	query        engine.Find
 	batch        int64
 	single, keep bool
+	await        bool // data, at the end
 }
 
 func (a *findArgs) field(f field) (bool, error) {
@@ -59,12 +64,16 @@ func (a *findArgs) field(f field) (bool, error) {
 		return true, f.document(&a.query.Collation)
 	case "showRecordId":
 		return true, f.bool(&a.query.ShowRecordID)
-	case "allowDiskUse", "allowPartialResults", "oplogReplay", "awaitData":
-		// Sorting has its bound of memory either way, nothing is ever partial, and only a tailable cursor waits for data.
+	case "allowDiskUse", "allowPartialResults", "oplogReplay":
+		// Sorting has its bound of memory either way, and nothing is ever partial.
 		return true, f.ignored(bson.TypeBoolean)
 	case "let":
 		return true, f.document(&a.query.Let)
-	case "tailable", "returnKey", "min", "max":
+	case "tailable":
+		return true, f.bool(&a.query.Tailable)
+	case "awaitData":
+		return true, f.bool(&a.await)
+	case "returnKey", "min", "max":
 		return true, f.unsupported()
 	}
 	return false, nil

@@ -33,8 +33,6 @@ func getMore(c *call) error {
 		return err
 	case ns.Coll == "":
 		return missing("getMore", "collection")
-	case c.generic.maxTime > 0:
-		return mongoerr.BadValue.Errorf("cannot set maxTimeMS on getMore command for a non-awaitData cursor")
 	case batch == 0:
 		batch = math.MaxInt64
 	}
@@ -44,13 +42,17 @@ func getMore(c *call) error {
 		return err
 	}
 	more := false
+	if c.generic.maxTime > 0 && !cur.await {
+		c.cursors.give(cur, true)
+		return mongoerr.BadValue.Errorf("cannot set maxTimeMS on getMore command for a non-awaitData cursor")
+	}
 	defer func() { c.cursors.give(cur, more) }()
 	start := c.env.Clock.Monotonic()
 	at, out := bsoncore.AppendDocumentElementStart(c.out, "cursor")
 	c.out = out
 	var left bool
 	err = c.limited(cur.left, func(c *call) (err error) {
-		left, err = c.readBatch("nextBatch", cur.src, batch)
+		left, err = c.nextBatch(cur, batch)
 		return err
 	})
 	if err != nil {
@@ -65,4 +67,30 @@ func getMore(c *call) error {
 	}
 	c.endCursor(at, id, ns.String())
 	return nil
+}
+
+const (
+	// awaitTime is how long a getMore waits for documents, if the client does not say.
+	awaitTime = time.Second
+	// awaitStep is how long it waits until it looks whether the client is still there.
+	awaitStep = time.Second
+)
+
+// nextBatch is readBatch for a cursor that may have to wait.
+func (c *call) nextBatch(cur *cursor, docs int64) (more bool, err error) {
+	limit := c.generic.maxTime
+	if limit == 0 {
+		limit = awaitTime
+	}
+	began, start := c.env.Clock.Monotonic(), len(c.out)
+	for {
+		n, more, err := c.readBatch("nextBatch", cur.src, docs)
+		left := limit - (c.env.Clock.Monotonic() - began)
+		waits, ok := cur.src.(interface{ Await(time.Duration) })
+		if err != nil || n > 0 || !more || !cur.await || !ok || left <= 0 || c.cursors.isKilled(cur) {
+			return more, err
+		}
+		waits.Await(min(left, awaitStep))
+		c.out = c.out[:start]
+	}
 }

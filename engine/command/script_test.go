@@ -138,7 +138,7 @@ func answer(b *strings.Builder, cl *Client, line string) {
 	rest := bson.D{}
 	for it := value.Elements(reply); it.Next(); {
 		switch name := string(it.Name()); name {
-		case "ok", "serverInfo", "command", "executionTimeMillis":
+		case "ok", "serverInfo", "command", "executionTimeMillis", "millis", "bytesFreed":
 		default:
 			rest = append(rest, bson.E{Key: name, Value: it.Value()})
 		}

@@ -95,7 +95,8 @@ func (c *call) storageStatus(dst []byte) []byte {
 	group("commit", "writes", s.Writes, "batches", s.Batches, "syncs", s.Log.Syncs, "writesPerSync", perSync, "admissionWaits", s.AdmissionWaits)
 	group("checkpoint", "count", s.Checkpoints, "pagesWritten", s.PagesWritten)
 	group("pages", "fileBytes", s.FileBytes, "used", s.Pages.Used, "pending", s.Pages.Pending, "free", s.Pages.Free,
-		"unbacked", s.Pages.Unbacked, "regions", s.Pages.Regions, "inMemory", s.FramePages)
+		"unbacked", s.Pages.Unbacked, "reserve", s.Pages.Reserve, "regions", s.Pages.Regions, "inMemory", s.FramePages)
+	group("extents", "bytes", s.ExtentBytes, "liveBytes", s.ExtentLiveBytes, "deadBytes", s.ExtentBytes-s.ExtentLiveBytes, "cleanedBytes", s.CleanedBytes)
 	group("data", "collections", int64(s.Collections), "records", s.Records, "liveBytes", s.LiveBytes)
 	group("wal", "bytes", s.LogBytes, "rawBytes", s.Log.Raw, "writtenBytes", s.Log.Written, "blocks", s.Log.Blocks, "marks", s.Log.Marks,
 		"segmentsMade", s.Log.Made, "segmentsRecycled", s.Log.Recycled)
