@@ -467,3 +467,76 @@ func TestDriverLargeDocumentsAndBatches(t *testing.T) {
 		}
 	})
 }
+
+func TestDriverAggregates(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		c := w.db.Collection("c")
+		if _, err := c.InsertMany(w.ctx, numbered(500)); err != nil {
+			t.Fatal(err)
+		}
+		stage := func(name string, v any) bson.D { return bson.D{{Key: name, Value: v}} }
+		all := func(cur *mongo.Cursor, err error) []bson.M {
+			t.Helper()
+			var docs []bson.M
+			if err == nil {
+				err = cur.All(w.ctx, &docs)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return docs
+		}
+		tens := stage("$group", bson.D{{Key: "_id", Value: stage("$mod", bson.A{"$_id", 250})}, {Key: "n", Value: stage("$sum", 1)}})
+		docs := all(c.Aggregate(w.ctx, mongo.Pipeline{tens, stage("$sort", stage("_id", 1))}, options.Aggregate().SetBatchSize(7)))
+		if len(docs) != 250 || docs[249]["_id"] != int32(249) || docs[249]["n"] != int32(2) {
+			t.Errorf("%d groups, the last is %v", len(docs), docs[len(docs)-1])
+		}
+		over := stage("$match", stage("$expr", stage("$gte", bson.A{"$_id", "$$least"})))
+		docs = all(c.Aggregate(w.ctx, mongo.Pipeline{over}, options.Aggregate().SetLet(stage("least", 300)).SetBatchSize(50)))
+		if len(docs) != 200 {
+			t.Errorf("%d documents from 300 on", len(docs))
+		}
+		all(c.Aggregate(w.ctx, mongo.Pipeline{over, stage("$out", "out")}, options.Aggregate().SetLet(stage("least", 490))))
+		if n, err := w.db.Collection("out").CountDocuments(w.ctx, bson.D{}); n != 10 || err != nil {
+			t.Errorf("%d documents are out, %v", n, err)
+		}
+		docs = all(w.db.Aggregate(w.ctx, mongo.Pipeline{stage("$documents", bson.A{stage("a", 1)})}))
+		if len(docs) != 1 || docs[0]["a"] != int32(1) {
+			t.Errorf("%v", docs)
+		}
+	})
+}
+
+func TestDriverTailsACappedCollection(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		if err := w.db.CreateCollection(w.ctx, "log", options.CreateCollection().SetCapped(true).SetSizeInBytes(1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		c := w.db.Collection("log")
+		if _, err := c.InsertMany(w.ctx, numbered(3)); err != nil {
+			t.Fatal(err)
+		}
+		cur, err := c.Find(w.ctx, bson.D{}, options.Find().SetCursorType(options.TailableAwait).SetMaxAwaitTime(20*time.Millisecond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cur.Close(w.ctx)
+		seen := 0
+		for cur.Next(w.ctx) {
+			if seen++; seen == 6 {
+				break
+			}
+			if seen >= 3 {
+				if _, err := c.InsertOne(w.ctx, bson.D{{Key: "_id", Value: 100 + seen}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if seen != 6 || cur.Err() != nil {
+			t.Errorf("%d documents, %v", seen, cur.Err())
+		}
+		if cur.TryNext(w.ctx) || cur.Err() != nil || cur.ID() == 0 {
+			t.Errorf("there is more, or the cursor has ended: %v", cur.Err())
+		}
+	})
+}
