@@ -73,7 +73,7 @@ const (
 	// awaitTime is how long a getMore waits for documents, if the client does not say.
 	awaitTime = time.Second
 	// awaitStep is how long it waits until it looks whether the client is still there.
-	awaitStep = time.Second
+	awaitStep = time.Second / 4
 )
 
 // nextBatch is readBatch for a cursor that may have to wait.
@@ -91,6 +91,9 @@ func (c *call) nextBatch(cur *cursor, docs int64) (more bool, err error) {
 			return more, err
 		}
 		waits.Await(min(left, awaitStep))
+		if err := c.ctx.Err(); err != nil {
+			return false, err
+		}
 		c.out = c.out[:start]
 	}
 }

@@ -38,6 +38,37 @@ func TestKilledOperationEnds(t *testing.T) {
 	}
 }
 
+func TestKilledGetMoreStopsWaiting(t *testing.T) {
+	cl := scripted(t)
+	run(t, cl, d("create", "c", "capped", true, "size", 100_000, "$db", "db"))
+	run(t, cl, d("insert", "c", "documents", bson.A{d("_id", 1)}, "$db", "db"))
+	m := run(t, cl, d("find", "c", "tailable", true, "awaitData", true, "$db", "db"))
+	var id any
+	for _, e := range m["cursor"].(bson.D) {
+		if e.Key == "id" {
+			id = e.Value
+		}
+	}
+	ended := make(chan bson.M)
+	go func() {
+		ended <- run(t, cl, d("getMore", id, "collection", "c", "maxTimeMS", 600_000, "$db", "db"))
+	}()
+	other := cl.d.Connect("other")
+	for found := false; !found; {
+		for _, op := range run(t, other, d("currentOp", 1, "op", "getmore", "$db", "admin"))["inprog"].(bson.A) {
+			for _, e := range op.(bson.D) {
+				if e.Key == "opid" {
+					found = true
+					run(t, other, d("killOp", 1, "op", e.Value, "$db", "admin"))
+				}
+			}
+		}
+	}
+	if m := <-ended; m["code"] != int32(mongoerr.Interrupted) {
+		t.Errorf("%v", m)
+	}
+}
+
 func TestTailableCursorWaits(t *testing.T) {
 	cl := scripted(t)
 	run(t, cl, d("create", "c", "capped", true, "size", 100_000, "$db", "db"))
