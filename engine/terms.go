@@ -34,6 +34,17 @@ func (db *DB) terms(ctx context.Context, let bson.Raw) (*terms, error) {
 	return t, err
 }
 
+// constants adds variables with values that are not evaluated.
+func (t *terms) constants(vars bson.Raw) error {
+	let := noFields()
+	for it := value.Elements(vars); it.Next(); {
+		let = appendField(let, string(it.Name()), value.Document(appendField(noFields(), "$literal", it.Value())))
+	}
+	var err error
+	t.scope, err = expr.Let(t.context(), t.scope, let)
+	return err
+}
+
 func (t *terms) context() *expr.Context {
 	if t.cells == nil {
 		t.cells = newContext(t.env)

@@ -22,6 +22,7 @@ type Update struct {
 	Hint         bson.RawValue // zero, an index's name, or its key pattern
 	Collation    bson.Raw
 	Let          bson.Raw // variables for the expressions of filter and update
+	Constants    bson.Raw // variables for an update that is a pipeline, not evaluated
 }
 
 // UpdateResult sums up the statements. N in MongoDB's reply is Matched + len(Upserted).
@@ -100,6 +101,14 @@ func (c *writing) changer(s *Update) (*changer, error) {
 	t, err := c.target(in, s.Filter, s.Sort, s.Hint, s.Collation)
 	if err != nil {
 		return nil, err
+	}
+	if s.Constants != nil {
+		if s.Update.Type != bson.TypeArray {
+			return nil, mongoerr.Code(51198).Errorf("Constant values may only be specified for pipeline updates")
+		}
+		if err := in.constants(s.Constants); err != nil {
+			return nil, err
+		}
 	}
 	u, err := update.Parse(s.Update, update.Options{ArrayFilters: s.ArrayFilters, Filter: in.test, Pipeline: in.transform})
 	if err != nil {

@@ -162,7 +162,7 @@ func (op *bulkOp) parse(doc bson.Raw) error {
 		case "update sort":
 			return true, f.document(&op.update.Sort)
 		case "update constants":
-			return true, f.unsupported()
+			return true, f.document(&op.update.Constants)
 		case "delete multi":
 			return true, f.bool(&op.delete.Multi)
 		case "delete hint":

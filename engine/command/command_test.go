@@ -142,7 +142,7 @@ func TestErrorsHaveMongoDBsCodes(t *testing.T) {
 		{d("insert", "c", "$db", "a", "documents", bson.A{}, "foo", 1), 40415, "BSON field 'insert.foo' is an unknown field."},
 		{d("update", "c", "$db", "a", "updates", bson.A{d("q", d())}), 40414, "BSON field 'update.updates.u' is missing"},
 		{d("update", "c", "$db", "a", "updates", bson.A{d("q", d(), "u", 1)}), mongoerr.TypeMismatch, ""},
-		{d("update", "c", "$db", "a", "updates", bson.A{d("q", d(), "u", d(), "c", d("a", 1))}), mongoerr.NotImplemented, "update.updates.c"},
+		{d("update", "c", "$db", "a", "updates", bson.A{d("q", d(), "u", d(), "c", 1)}), mongoerr.TypeMismatch, "update.updates.c"},
 		{d("delete", "c", "$db", "a", "deletes", bson.A{d("q", d())}), 40414, "BSON field 'delete.deletes.limit' is missing"},
 		{d("delete", "c", "$db", "a", "deletes", bson.A{d("q", d(), "limit", 2)}), mongoerr.FailedToParse, ""},
 		{d("find", "c", "$db", "a", "skip", -1), 51024, "BSON field 'skip' value must be >= 0, actual value '-1'"},

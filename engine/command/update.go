@@ -116,7 +116,7 @@ func parseUpdate(doc bson.Raw, u *engine.Update) error {
 		case "sort":
 			return true, f.document(&u.Sort)
 		case "c":
-			return true, f.unsupported()
+			return true, f.document(&u.Constants)
 		}
 		return false, nil
 	})
