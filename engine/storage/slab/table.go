@@ -88,15 +88,18 @@ func (t *Table) Get(r page.Reader, id uint64) (Place, error) {
 // Set puts p, which is not 0, into the slot of record id.
 func (t *Table) Set(e page.Editor, id uint64, p Place) error {
 	index := id - 1
-	for !covers(t.Height, index) {
-		if t.Height == 0 {
-			ref, _, err := e.New(page.TypeTable, 0)
-			if err != nil {
-				return err
-			}
-			t.Root, t.Height, t.Pages = ref, 1, 1
-			continue
+	if t.Height == 0 {
+		// As high as it must be at once: a page below that holds nothing would never be emptied.
+		for !covers(t.Height, index) {
+			t.Height++
 		}
+		ref, _, err := e.New(page.TypeTable, t.Height-1)
+		if err != nil {
+			return err
+		}
+		t.Root, t.Pages = ref, 1
+	}
+	for !covers(t.Height, index) {
 		ref, b, err := e.New(page.TypeTable, t.Height)
 		if err != nil {
 			return err

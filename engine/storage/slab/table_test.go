@@ -99,7 +99,15 @@ func TestTableFollowsModel(t *testing.T) {
 				t.Fatalf("seed %d: from %d back %v, want %v", seed, from, back, want[:i])
 			}
 			pages := uint64(0)
-			if err := table.Walk(r2, func(page.Ref, int) error { pages++; return nil }); err != nil || pages != table.Pages {
+			err := table.Walk(r2, func(ref page.Ref, _ int) error {
+				b, err := r2.Page(ref)
+				if err == nil && used(b) == 0 {
+					t.Errorf("seed %d: page %d of the table is empty", seed, ref.ID())
+				}
+				pages++
+				return err
+			})
+			if err != nil || pages != table.Pages {
 				t.Fatalf("seed %d: walked %d pages of %d (%v)", seed, pages, table.Pages, err)
 			}
 			r2.Release()
