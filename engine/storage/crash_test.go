@@ -187,6 +187,59 @@ func (c *crasher) liveOn(s *Store, image *simfs.FS, fail func(string, ...any)) {
 	}
 }
 
+// TestCrashAtEveryStep goes through everything that a Store does once, and takes crash images before, inside and after every
+// single call to the disk on the way: the first open, writes, an index build, checkpoints, drops, cleaning, close, reopen.
+func TestCrashAtEveryStep(t *testing.T) {
+	r := rand.New(rand.NewPCG(*fromFlag, 6))
+	w := newWorld(t, r, simfs.Options{})
+	c := &crasher{w: w, r: rand.New(rand.NewPCG(*fromFlag, 7)), share: 1}
+	w.watch = c.watch
+	id := func() CollID { id, _ := w.pick(); return id }
+	insert := func() error { return w.insert(id(), w.m[id()]) }
+	clear := func() error {
+		for {
+			if more, err := w.s.ClearStep(); err != nil || !more {
+				return err
+			}
+		}
+	}
+	clean := func() error { _, err := w.s.CleanStep(); return err }
+	checkpoint := func() error { return w.s.Checkpoint() }
+	for i, step := range []func() error{
+		w.open, w.create, insert, insert, checkpoint, insert,
+		func() error { return w.tree(id(), w.m[id()]) }, // an index and its entries, or the drop of one
+		func() error { return w.tree(id(), w.m[id()]) },
+		func() error { return w.change(id(), w.m[id()]) },
+		func() error { return w.delete(id(), w.m[id()]) },
+		checkpoint, clean, insert, clean, checkpoint, w.create,
+		func() error {
+			drop := id()
+			return w.write(func(wr *Writer) error {
+				wr.Lock(0)
+				return wr.Lock(drop).Drop()
+			}, func() { delete(w.m, drop) })
+		},
+		clear, checkpoint, w.wait,
+		func() error { return w.s.Mark() },
+		func() error { return w.s.Trim() },
+		func() error { return w.s.Close() },
+		w.open, insert, w.wait,
+	} {
+		if err := step(); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		if c.failed != "" {
+			t.Fatalf("step %d: %s", i, c.failed)
+		}
+	}
+	c.off = true
+	w.sound("at the end")
+	if err := errors.Join(w.s.Close(), w.judge.Err()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d crash images", c.images)
+}
+
 func TestStoreSurvivesCrashes(t *testing.T) {
 	total, counts := 0, judge.Counts{}
 	seeds(t, func(t *testing.T, r *rand.Rand) {
