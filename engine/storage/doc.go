@@ -22,8 +22,8 @@
 //	Snapshot   an atomic load and a pin
 //
 // A [Writer] is private: it never changes a page that it did not make, so an error or a panic in the middle of anything is
-// undone by forgetting the Writer. Two things may make it run again from the start: its ticket was too small, or a
-// checkpoint's seal moved the end of an extent under it (see seal).
+// undone by forgetting the Writer. Three things may make it run again from the start: its ticket was too small,
+// the log had no room prepared, or a checkpoint's seal moved the end of an extent under it (see seal).
 //
 // Lock order: checkpoint → collections, ascending → gate → pipeline → snapshots → page ids → frames → log.
 //
@@ -34,6 +34,9 @@
 // that dies, if the older one was sealed after the page's birth. When no snapshot is left it is free in memory ([Store.free]); and
 // it is written again only when neither of the two published meta pages reaches it, which the allocator's bitmaps say. A
 // reader that sits on an old snapshot so holds back just what it can see.
+//
+// Records are not copied on write, but appended to extents; an extent is free when nothing in it is live any more, and the
+// cleaner (clean.go) helps those along that are mostly dead.
 //
 // Pages live in frames on the heap until a checkpoint has made them durable in the data file. Reads look at frames first,
 // then at the mapped file.
