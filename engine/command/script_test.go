@@ -3,11 +3,8 @@ package command
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,49 +16,22 @@ import (
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/value"
 	"github.com/multiforadb/multiforadb/simfs"
+	"github.com/multiforadb/multiforadb/spec/script"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the commands answer into the scripts")
-
-// TestScripts runs testdata/*.txt. A script is blocks: commands, a line each, then ---- and what they answer. All blocks of a script
-// run on one database, called db unless a command says otherwise. A cursor is read to its end, in batches of two behind the first.
+// TestScripts runs testdata/*.txt. A case is commands, a line each, and what they answer. All cases of a script run on one database,
+// called db unless a command says otherwise. A cursor is read to its end, in batches of two behind the first.
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scripts", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { runScript(t, file) })
-	}
-}
-
-func runScript(t *testing.T, file string) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cl := scripted(t)
-	var out []string
-	for _, block := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
-		commands, want, _ := strings.Cut(block, "\n----\n")
-		commands = strings.TrimSuffix(commands, "\n----")
-		var got strings.Builder
-		for _, line := range strings.Split(commands, "\n") {
-			if !strings.HasPrefix(line, "#") {
-				answer(&got, cl, line)
+	script.RunStateful(t, func(t *testing.T) script.Answer {
+		cl := scripted(t)
+		return func(_ *testing.T, c script.Case) string {
+			var b strings.Builder
+			for _, line := range c.Lines {
+				answer(&b, cl, line)
 			}
+			return strings.TrimSuffix(b.String(), "\n")
 		}
-		result := strings.TrimSuffix(got.String(), "\n")
-		if !*rewrite && result != want {
-			t.Errorf("%s\ngot\n%s\nwant\n%s", commands, result, want)
-		}
-		out = append(out, commands+"\n----\n"+result)
-	}
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(strings.Join(out, "\n\n")+"\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 }
 
 // scripted is a client of a database of its own, which is checked when the test ends.

@@ -1,9 +1,6 @@
 package expr_test
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,11 +9,10 @@ import (
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query/expr"
 	"github.com/multiforadb/multiforadb/engine/value"
+	"github.com/multiforadb/multiforadb/spec/script"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the answers into the scripts instead of comparing")
-
-// TestScripts runs testdata/*.txt. A script is a list of cases, apart by an empty line; '#' begins a comment line:
+// TestScripts runs testdata/*.txt. The case
 //
 //	{a: 1}
 //	{$add: ["$a", 1]}
@@ -27,49 +23,19 @@ var rewrite = flag.Bool("rewrite", false, "write the answers into the scripts in
 //
 // has a document in the first line, an expression in each line behind it, and the answers behind the bar. "let {x: 1}" as the first
 // line binds variables for an empty document.
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out []string
-			for _, c := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
-				question, _, _ := strings.Cut(c, "\n----")
-				got := question + "\n----\n" + strings.Join(answers(t, question), "\n")
-				if got != c && !*rewrite {
-					t.Errorf("got\n%s\n\nwant\n%s\n", got, c)
-				}
-				out = append(out, got)
-			}
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(strings.Join(out, "\n\n")+"\n"), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
-}
+func TestScripts(t *testing.T) { script.Run(t, answer) }
 
-func answers(t *testing.T, question string) []string {
+func answer(t *testing.T, c script.Case) string {
 	var scope expr.Scope
-	c := &expr.Context{Now: 1700000000123, Rand: func() uint64 { return 1 << 63 }}
+	ctx := &expr.Context{Now: 1700000000123, Rand: func() uint64 { return 1 << 63 }}
 	var doc bson.Raw
 	var answers []string
-	for l := range strings.SplitSeq(question, "\n") {
-		if strings.HasPrefix(l, "#") {
-			continue
-		}
+	for _, l := range c.Lines {
 		if doc == nil {
 			if vars, ok := strings.CutPrefix(l, "let "); ok {
 				var err error
-				if scope, err = expr.Let(c, scope, value.MustParseDocument(vars)); err != nil {
-					return []string{describe(err)}
+				if scope, err = expr.Let(ctx, scope, value.MustParseDocument(vars)); err != nil {
+					return describe(err)
 				}
 				l = "{}"
 			}
@@ -78,11 +44,11 @@ func answers(t *testing.T, question string) []string {
 		}
 		v, err := value.Parse(l)
 		if err != nil {
-			t.Fatalf("%s: %v", l, err)
+			t.Fatalf("%s: %s: %v", c.At, l, err)
 		}
-		answers = append(answers, evaluate(c, scope, v, doc))
+		answers = append(answers, evaluate(ctx, scope, v, doc))
 	}
-	return answers
+	return strings.Join(answers, "\n")
 }
 
 func evaluate(c *expr.Context, scope expr.Scope, v bson.RawValue, doc bson.Raw) string {

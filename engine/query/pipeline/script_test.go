@@ -2,9 +2,6 @@ package pipeline_test
 
 import (
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,11 +11,10 @@ import (
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query/pipeline"
 	"github.com/multiforadb/multiforadb/engine/value"
+	"github.com/multiforadb/multiforadb/spec/script"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the answers into the scripts instead of comparing")
-
-// TestScripts runs testdata/*.txt. A script is a list of cases, apart by an empty line; '#' begins a comment line:
+// TestScripts runs testdata/*.txt. The case
 //
 //	{a: 1}
 //	other {b: 2}
@@ -32,42 +28,14 @@ var rewrite = flag.Bool("rewrite", false, "write the answers into the scripts in
 // has documents (of the collection c, or of the one that is named), then pipelines in brackets; behind the bar come the documents that
 // each gives, or "none". "show other" in between gives a collection, "database" has the pipelines run on the database. Each pipeline runs as
 // it is written and optimised, and must give the same.
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out []string
-			for _, c := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
-				question, _, _ := strings.Cut(c, "\n----")
-				got := strings.TrimRight(question+"\n----\n"+strings.Join(answers(t, question), "\n--\n"), "\n")
-				if got != c && !*rewrite {
-					t.Errorf("got\n%s\n\nwant\n%s\n", got, c)
-				}
-				out = append(out, got)
-			}
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(strings.Join(out, "\n\n")+"\n"), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
-}
+func TestScripts(t *testing.T) { script.Run(t, answer) }
 
-func answers(t *testing.T, question string) []string {
+func answer(t *testing.T, c script.Case) string {
 	w := &world{collections: map[string][]bson.Raw{}, views: map[string]view{}}
 	var answers []string
 	collection := "c"
-	for l := range strings.SplitSeq(question, "\n") {
+	for _, l := range c.Lines {
 		switch {
-		case strings.HasPrefix(l, "#"):
 		case l == "database":
 			collection = ""
 		case strings.HasPrefix(l, "show "):
@@ -84,7 +52,7 @@ func answers(t *testing.T, question string) []string {
 			w.collections[name] = append(w.collections[name], value.MustParseDocument(doc))
 		}
 	}
-	return answers
+	return strings.Join(answers, "\n--\n")
 }
 
 func split(t *testing.T, s string) []bson.Raw {

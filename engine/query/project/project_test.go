@@ -1,11 +1,7 @@
 package project_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,9 +11,8 @@ import (
 	"github.com/multiforadb/multiforadb/engine/query/match"
 	"github.com/multiforadb/multiforadb/engine/query/project"
 	"github.com/multiforadb/multiforadb/engine/value"
+	"github.com/multiforadb/multiforadb/spec/script"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the answers into the scripts instead of comparing")
 
 // TestScripts runs testdata/*.txt. A case is a projection, documents, a bar, and the projected documents:
 //
@@ -29,43 +24,16 @@ var rewrite = flag.Bool("rewrite", false, "write the answers into the scripts in
 //
 // "for" is the query and mostly left out; "stage" projects as $project does, "plain" has no expressions, "reads" asks for the
 // dependencies.
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out []string
-			for _, c := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
-				question, _, _ := strings.Cut(c, "\n----")
-				got := question + "\n----\n" + answer(t, question)
-				if got != c && !*rewrite {
-					t.Errorf("got\n%s\n\nwant\n%s\n", got, c)
-				}
-				out = append(out, got)
-			}
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(strings.Join(out, "\n\n")+"\n"), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
-}
+func TestScripts(t *testing.T) { script.Run(t, answer) }
 
-func answer(t *testing.T, question string) string {
-	lines := slices.DeleteFunc(strings.Split(question, "\n"), func(l string) bool { return strings.HasPrefix(l, "#") })
+func answer(t *testing.T, c script.Case) string {
+	lines := c.Lines
 	command, arg, _ := strings.Cut(lines[0], " ")
 	opts := options()
 	if command == "for" {
 		f, err := match.Parse(value.MustParseDocument(arg), match.Options{})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", c.At, err)
 		}
 		opts.Query = f
 		lines = lines[1:]
@@ -96,7 +64,7 @@ func answer(t *testing.T, question string) string {
 		}
 		doc := bson.Raw(strings.TrimPrefix(string(out), "before"))
 		if err := value.Validate(doc); err != nil {
-			t.Errorf("%s: %v", l, err)
+			t.Errorf("%s: %s: %v", c.At, l, err)
 		}
 		docs = append(docs, value.Text(value.Document(doc)))
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,36 +14,14 @@ import (
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query/sortkey"
 	"github.com/multiforadb/multiforadb/engine/value"
+	"github.com/multiforadb/multiforadb/spec/script"
 )
 
-var (
-	rewrite = flag.Bool("rewrite", false, "write the answers into the script instead of comparing")
-	seed    = flag.Uint64("seed", 0, "the seed of the random cases; 0 draws one")
-)
+var seed = flag.Uint64("seed", 0, "the seed of the random cases; 0 draws one")
 
-// TestScript runs testdata/sort.txt: "sort" gives the documents below in order, "top" the first three, "collated" without regard to
+// TestScripts runs testdata/*.txt: "sort" gives the documents below in order, "top" the first three, "collated" without regard to
 // case, "parse" only reads the sort.
-func TestScript(t *testing.T) {
-	const file = "testdata/sort.txt"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	for _, c := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
-		question, _, _ := strings.Cut(c, "\n----")
-		got := question + "\n----\n" + answer(question)
-		if got != c && !*rewrite {
-			t.Errorf("got\n%s\n\nwant\n%s\n", got, c)
-		}
-		out = append(out, got)
-	}
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(strings.Join(out, "\n\n")+"\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
+func TestScripts(t *testing.T) { script.Run(t, answer) }
 
 type caseless struct{}
 
@@ -52,9 +29,8 @@ func (caseless) AppendKey(dst, text []byte) []byte {
 	return append(dst, strings.ToLower(string(text))...)
 }
 
-func answer(question string) string {
-	lines := slices.DeleteFunc(strings.Split(question, "\n"), func(l string) bool { return strings.HasPrefix(l, "#") })
-	command, arg, _ := strings.Cut(lines[0], " ")
+func answer(_ *testing.T, c script.Case) string {
+	command, arg, _ := strings.Cut(c.Lines[0], " ")
 	var opts sortkey.Options
 	if command == "collated" {
 		opts.Collation = caseless{}
@@ -73,7 +49,7 @@ func answer(question string) string {
 		o.Keep = 3
 	}
 	s := spec.Sorter(o)
-	for i, l := range lines[1:] {
+	for i, l := range c.Lines[1:] {
 		if err := s.Add(uint64(i), value.MustParseDocument(l)); err != nil {
 			return "error " + err.Error()
 		}

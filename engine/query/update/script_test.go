@@ -1,9 +1,6 @@
 package update_test
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,11 +10,10 @@ import (
 	"github.com/multiforadb/multiforadb/engine/query/match"
 	"github.com/multiforadb/multiforadb/engine/query/update"
 	"github.com/multiforadb/multiforadb/engine/value"
+	"github.com/multiforadb/multiforadb/spec/script"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the answers into the scripts instead of comparing")
-
-// TestScripts runs testdata/*.txt. A script is a list of cases, apart by an empty line; '#' begins a comment line:
+// TestScripts runs testdata/*.txt. The case
 //
 //	update {$set: {"a.$[x].b": 1}}
 //	filters {x: {$gt: 1}}
@@ -30,34 +26,7 @@ var rewrite = flag.Bool("rewrite", false, "write the answers into the scripts in
 // Each line after the update has an answer behind the bar: a document what becomes of it, "make" the document that an upsert
 // makes for this filter; an error of the update itself answers all at once. "filters" gives the array filters and "at" the
 // position that $ stands for; they have no answers. It is 2024-01-02 at 03:04:05.006.
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out []string
-			for c := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
-				question, _, _ := strings.Cut(c, "\n----")
-				got := question + "\n----\n" + answer(t, question)
-				if got != c && !*rewrite {
-					t.Errorf("got\n%s\n\nwant\n%s\n", got, c)
-				}
-				out = append(out, got)
-			}
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(strings.Join(out, "\n\n")+"\n"), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
-}
+func TestScripts(t *testing.T) { script.Run(t, answer) }
 
 func filter(f bson.Raw) (update.Test, error) {
 	m, err := match.Parse(f, match.Options{})
@@ -67,15 +36,14 @@ func filter(f bson.Raw) (update.Test, error) {
 	return m.Match, nil
 }
 
-func answer(t *testing.T, question string) string {
+func answer(t *testing.T, c script.Case) string {
 	var spec bson.RawValue
 	var lines []string
 	opts := update.Options{Filter: filter}
 	ctx := update.Context{Positional: -1, Now: value.MustParse(`ISODate("2024-01-02T03:04:05.006Z")`).DateTime(), Ordinal: 7}
-	for l := range strings.SplitSeq(question, "\n") {
+	for _, l := range c.Lines {
 		word, rest, _ := strings.Cut(l, " ")
 		switch word {
-		case "#":
 		case "update":
 			spec = value.MustParse(rest)
 		case "filters":
@@ -85,7 +53,7 @@ func answer(t *testing.T, question string) string {
 		case "at":
 			n, err := strconv.Atoi(rest)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%s: %v", c.At, err)
 			}
 			ctx.Positional = n
 		default:
@@ -107,7 +75,7 @@ func answer(t *testing.T, question string) string {
 			old := value.MustParseDocument(l)
 			doc, changed, err = u.Apply(old, ctx)
 			if err == nil && changed != (string(doc) != string(old)) {
-				t.Errorf("%s: changed is %v", question, changed)
+				t.Errorf("%s: %s: changed is %v", c.At, l, changed)
 			}
 		}
 		switch {
@@ -117,7 +85,7 @@ func answer(t *testing.T, question string) string {
 			answers = append(answers, "unchanged")
 		default:
 			if err := value.Validate(doc); err != nil {
-				t.Errorf("%s: %v", question, err)
+				t.Errorf("%s: %s: %v", c.At, l, err)
 			}
 			answers = append(answers, value.Text(value.Document(doc)))
 		}
