@@ -193,6 +193,9 @@ func TestCrashAtEveryStep(t *testing.T) {
 	r := rand.New(rand.NewPCG(*fromFlag, 6))
 	w := newWorld(t, r, simfs.Options{})
 	c := &crasher{w: w, r: rand.New(rand.NewPCG(*fromFlag, 7)), share: 1}
+	if testing.Short() {
+		c.share = 6
+	}
 	w.watch = c.watch
 	id := func() CollID { id, _ := w.pick(); return id }
 	insert := func() error { return w.insert(id(), w.m[id()]) }

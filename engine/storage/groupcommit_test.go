@@ -17,7 +17,7 @@ import (
 )
 
 // TestEveryScheduleOfCommit runs three committers, one of whose syncs may fail, under every schedule of the commit pipeline with
-// at most one preemption, and with two at the points that matter most. At each acknowledgement the durable log must hold what is visible; in the end a
+// at most one preemption, and with two at the points that matter most (short runs: one, there). At each acknowledgement the durable log must hold what is visible; in the end a
 // power cut must leave everything that was acknowledged, and nothing that was not submitted.
 func TestEveryScheduleOfCommit(t *testing.T) {
 	o := storage.Options{
@@ -115,13 +115,18 @@ func TestEveryScheduleOfCommit(t *testing.T) {
 		sn.Release()
 		return s.Close()
 	}
-	for _, bound := range []struct {
+	type bound struct {
 		preemptions int
 		points      []string // the ends of their names
-	}{
+	}
+	bounds := []bound{
 		{1, []string{"seal", "publish", "fs.sync.inside", " gate", " pipeline"}},
 		{2, []string{"seal", "publish", "fs.sync.inside"}},
-	} {
+	}
+	if testing.Short() {
+		bounds = []bound{{1, []string{"seal", "publish", "fs.sync.inside"}}}
+	}
+	for _, bound := range bounds {
 		e := sim.Explore(sim.Options{FS: disk, Decide: func(point string) bool {
 			return slices.ContainsFunc(bound.points, func(end string) bool { return strings.HasSuffix(point, end) })
 		}}, sim.Bounds{Preemptions: bound.preemptions, Runs: 20_000}, program, verify)
