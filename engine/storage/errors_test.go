@@ -14,6 +14,12 @@ import (
 // write reports as an error has not happened; what it reports as done is there; if the database failed it says so and is
 // whole after it is opened again; else it goes on.
 func TestEveryCallFailsInTurn(t *testing.T) {
+	failCalls(t, rand.New(rand.NewPCG(*fromFlag, 8)), 1)
+	seeds(t, func(t *testing.T, r *rand.Rand) { failCalls(t, r, 12) }) // samples, of other workloads
+}
+
+// failCalls takes about one call in so many.
+func failCalls(t *testing.T, r *rand.Rand, share int) {
 	faults := []simfs.Fault{
 		{Err: simfs.EIO},
 		{Err: simfs.ENOSPC},
@@ -22,16 +28,14 @@ func TestEveryCallFailsInTurn(t *testing.T) {
 		{Err: simfs.EIO, Sync: simfs.CleanKept},
 		{Err: simfs.EIO, Sync: simfs.CleanReverted, Written: 0.5},
 	}
-	seeds(t, func(t *testing.T, r *rand.Rand) {
-		seed := r.Uint64()
-		for nth := 1 + int(seed%7); ; nth += 1 + r.IntN(12) {
-			fault := faults[r.IntN(len(faults))]
-			fault.Seed = seed
-			if !failOnce(t, seed, nth, fault) {
-				return
-			}
+	seed := r.Uint64()
+	for nth := 1; ; nth += 1 + r.IntN(share) {
+		fault := faults[r.IntN(len(faults))]
+		fault.Seed = seed
+		if !failOnce(t, seed, nth, fault) {
+			return
 		}
-	})
+	}
 }
 
 // failOnce reports whether the workload made as many calls as nth.
