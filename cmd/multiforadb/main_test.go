@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -166,11 +168,35 @@ func TestCommandLine(t *testing.T) {
 		{"serve --port 70000", 1, "--port"},
 		{"serve --log-level LOUD", 1, "--log-level"},
 		{"serve --port 0 --bind 203.0.113.1", 1, "cannot listen"},
+		{"serve --port 0 --debug-addr 0.0.0.0:0", 1, "not an address of this machine alone"},
+		{"serve --port 0 --debug-addr :6060", 1, "not an address of this machine alone"},
+		{"serve --port 0 --debug-addr 127.0.0.1", 1, "missing port"},
 		{"check --db " + t.TempDir(), 1, "no database in"},
 		{"stat --db /nonexistent", 1, "no database in"},
 	} {
 		if code, out := tool(strings.Fields(x.args)...); code != x.code || !strings.Contains(out, x.want) {
 			t.Errorf("%s: %d %s", x.args, code, out)
+		}
+	}
+}
+
+func TestDebugAddressServesProfiles(t *testing.T) {
+	p := start(t, "--db", t.TempDir(), "--port", "0", "--debug-addr", "127.0.0.1:0")
+	defer p.end(t, syscall.SIGKILL)
+	_, url, ok := strings.Cut(p.log.String(), "url=")
+	if !ok {
+		t.Fatalf("log: %s", p.log)
+	}
+	url, _, _ = strings.Cut(url, "\n")
+	for path, want := range map[string]string{"": "goroutine", "heap?debug=1": "heap profile", "goroutine?debug=1": "serve"} {
+		r, err := http.Get(url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(r.Body)
+		_ = r.Body.Close()
+		if err != nil || !strings.Contains(string(body), want) {
+			t.Errorf("%s: no %q, %v", path, want, err)
 		}
 	}
 }

@@ -25,6 +25,7 @@ type serve struct {
 	Port           uint16     `default:"27017" help:"Port to listen on (${default}); 0 picks a free one and logs it."`
 	TTLSweepSecs   int        `name:"ttl-sweep-secs" default:"60" placeholder:"SECONDS" help:"Time between two sweeps for expired documents (${default}); 0 turns them off."`
 	MaxConnections int        `default:"20000" help:"Most clients at once (${default})."`
+	DebugAddr      string     `placeholder:"ADDRESS:PORT" help:"Address of this machine alone, as 127.0.0.1:6060, to serve the Go runtime's profiles on (off)."`
 	LogLevel       slog.Level `default:"INFO" placeholder:"LEVEL" help:"DEBUG, INFO, WARN or ERROR (${default})."`
 }
 
@@ -49,6 +50,13 @@ func (c *serve) Run(out output) error {
 			_ = l.Close() // the server has closed them before, if there was one
 		}
 	}()
+	if c.DebugAddr != "" {
+		stop, err := debugServer(c.DebugAddr, log)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	ttl := time.Duration(c.TTLSweepSecs) * time.Second
 	if ttl <= 0 {
 		ttl = -1

@@ -27,13 +27,12 @@ func (c *stat) Run(out output) error {
 	if s.LiveBytes > 0 {
 		ratio = float64(s.FileBytes) / float64(s.LiveBytes)
 	}
-	const pageSize = 4096
 	fmt.Fprintf(w, "data file\t%s\n", size(s.FileBytes))
 	fmt.Fprintf(w, "live bytes\t%s\tthe file is %.3f times that\n", size(int64(s.LiveBytes)), ratio)
 	fmt.Fprintf(w, "records\t%d\tin %d collections\n", s.Records, s.Collections)
-	fmt.Fprintf(w, "pages used\t%s\n", size(int64(s.Pages.Used)*pageSize))
-	fmt.Fprintf(w, "pages pending\t%s\tfree after a checkpoint or two\n", size(int64(s.Pages.Pending)*pageSize))
-	fmt.Fprintf(w, "pages free\t%s\n", size(int64(s.Pages.Free)*pageSize))
+	fmt.Fprintf(w, "pages used\t%s\n", size(s.UsedBytes))
+	fmt.Fprintf(w, "pages pending\t%s\tfree after a checkpoint or two\n", size(s.PendingBytes))
+	fmt.Fprintf(w, "pages free\t%s\n", size(s.FreeBytes))
 	fmt.Fprintf(w, "log files\t%s\n", size(s.LogBytes))
 	fmt.Fprintf(w, "durable LSN\t%d\n", s.DurableLSN)
 	fmt.Fprintf(w, "checkpoint LSN\t%d\n", s.CheckpointLSN)

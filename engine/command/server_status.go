@@ -94,9 +94,13 @@ func (c *call) storageStatus(dst []byte) []byte {
 	group("lsn", "visible", int64(s.VisibleLSN), "durable", int64(s.DurableLSN), "checkpoint", int64(s.CheckpointLSN))
 	group("commit", "writes", s.Writes, "batches", s.Batches, "syncs", s.Log.Syncs, "writesPerSync", perSync, "admissionWaits", s.AdmissionWaits)
 	group("checkpoint", "count", s.Checkpoints, "pagesWritten", s.PagesWritten)
-	group("pages", "fileBytes", s.FileBytes, "used", s.Pages.Used, "pending", s.Pages.Pending, "free", s.Pages.Free,
+	group("pages", "used", s.Pages.Used, "pending", s.Pages.Pending, "free", s.Pages.Free,
 		"unbacked", s.Pages.Unbacked, "reserve", s.Pages.Reserve, "regions", s.Pages.Regions, "inMemory", s.FramePages)
-	group("extents", "bytes", s.ExtentBytes, "liveBytes", s.ExtentLiveBytes, "deadBytes", s.ExtentBytes-s.ExtentLiveBytes, "cleanedBytes", s.CleanedBytes)
+	// Of the data file. Totals are of the process's life: a collection that is dropped takes nothing from them.
+	group("space", "allocatedBytes", s.AllocatedBytes, "apparentBytes", s.FileBytes, "extentBytes", s.ExtentBytes,
+		"deadBytes", s.ExtentBytes-s.ExtentLiveBytes, "pendingBytes", s.PendingBytes, "freeReadyBytes", s.FreeBytes,
+		"allocTailBytes", s.TailBytes, "reclaimedBytes", s.FreedBytes, "cleanedBytes", s.CleanedBytes, "compactions", s.CleanedExtents,
+		"punchedBytes", s.PunchedBytes, "trimmedBytes", s.TrimmedBytes)
 	group("data", "collections", int64(s.Collections), "records", s.Records, "liveBytes", s.LiveBytes)
 	group("wal", "bytes", s.LogBytes, "rawBytes", s.Log.Raw, "writtenBytes", s.Log.Written, "blocks", s.Log.Blocks, "marks", s.Log.Marks,
 		"segmentsMade", s.Log.Made, "segmentsRecycled", s.Log.Recycled)

@@ -116,7 +116,11 @@ func (w *Writer) cleanStep(id CollID) error {
 	}
 	c.cleaning = at
 	w.s.stats.cleanedBytes.Add(int64(bytes))
-	if live := x.live + c.deltas[x]; at.off >= end && live != 0 {
+	if at.off < end {
+		return nil
+	}
+	w.s.stats.cleanedExtents.Add(1)
+	if live := x.live + c.deltas[x]; live != 0 {
 		return fmt.Errorf("collection %d: %d bytes of the extent at page %d are said to be live, and are not there: %w", id, live, x.run.First, ErrCorrupt)
 	}
 	return nil

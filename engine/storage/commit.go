@@ -132,7 +132,9 @@ func (c *Collection) install(b *batch) {
 	}
 	for _, x := range c.gone {
 		st.removeExtent(x)
-		sum.total -= int64(x.run.Count) * page.Size
+		size := int64(x.run.Count) * page.Size
+		c.s.stats.freedBytes.Add(size)
+		sum.total -= size
 		sum.live -= x.live // of a dropped collection
 		b.extents = append(b.extents, extentChange{coll: c.id, run: x.run, birth: x.birth, gone: true})
 	}

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"path"
 	"sync/atomic"
 
 	"github.com/multiforadb/multiforadb/engine/storage/page"
@@ -15,6 +16,10 @@ type counters struct {
 	pagesWritten   atomic.Int64 // by checkpoints
 	admissionWaits atomic.Int64
 	cleanedBytes   atomic.Int64 // moved by the cleaner
+	punchedBytes   atomic.Int64
+	trimmedBytes   atomic.Int64
+	cleanedExtents atomic.Int64 // that the cleaner went through to the end
+	freedBytes     atomic.Int64 // of extents given up
 
 	extentBytes, liveBytes atomic.Int64 // of all extents, now
 }
@@ -31,11 +36,21 @@ type Stats struct {
 	PagesWritten   int64
 	AdmissionWaits int64
 	CleanedBytes   int64 // of records that the cleaner moved
+	PunchedBytes   int64 // of free space inside the file, given back
+	TrimmedBytes   int64 // of free space at its end, given back
+	CleanedExtents int64 // that it emptied
+	FreedBytes     int64 // of extents given up since the open: emptied by deletes, by the cleaner, or dropped
 
 	ExtentBytes     int64 // of all extents
 	ExtentLiveBytes int64 // of the records in them, with headers and padding
 
-	FileBytes   int64
+	FileBytes      int64
+	AllocatedBytes int64 // of storage that the file takes
+	UsedBytes      int64 // of the file: in use,
+	PendingBytes   int64 // reached by a meta page only, and so free after a checkpoint or two,
+	FreeBytes      int64 // free,
+	TailBytes      int64 // and free at its end
+
 	FramePages  int64 // in memory only, so far
 	Collections int
 	Records     uint64
@@ -60,6 +75,10 @@ func (s *Store) Stats() Stats {
 		PagesWritten:    s.stats.pagesWritten.Load(),
 		AdmissionWaits:  s.stats.admissionWaits.Load(),
 		CleanedBytes:    s.stats.cleanedBytes.Load(),
+		PunchedBytes:    s.stats.punchedBytes.Load(),
+		TrimmedBytes:    s.stats.trimmedBytes.Load(),
+		CleanedExtents:  s.stats.cleanedExtents.Load(),
+		FreedBytes:      s.stats.freedBytes.Load(),
 		ExtentBytes:     s.space().total,
 		ExtentLiveBytes: s.space().live,
 		FramePages:      s.frames.count.Load(),
@@ -68,6 +87,11 @@ func (s *Store) Stats() Stats {
 		LogBytes:        s.log.Size(),
 	}
 	out.FileBytes, _ = s.file.Size() // only a closed file has none
+	if info, err := s.env.FS.Stat(path.Join(s.dir, dataName)); err == nil {
+		out.AllocatedBytes = info.Allocated
+	}
+	out.UsedBytes, out.PendingBytes, out.FreeBytes = int64(out.Pages.Used)*page.Size, int64(out.Pages.Pending)*page.Size, int64(out.Pages.Free)*page.Size
+	out.TailBytes = int64(out.Pages.File-uint64(s.alloc.Truncatable())) * page.Size
 	_ = sn.heads.all(func(_ CollID, h *head) error {
 		if !h.dropped {
 			out.Collections++
