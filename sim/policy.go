@@ -70,12 +70,17 @@ func (p *plan) made(t *task) { t.priority = int64(p.dice.next() >> 1) }
 //
 //go:norace
 func (w *World) pick(t *task, n int) *task {
+	from := w.running // t, or the one that is gone
+	from.turns++
 	if n == 1 {
 		return w.cand[0]
 	}
 	running := w.cand[0] == t
 	if w.path.active() {
-		return w.cand[w.path.nextTask(n, running)]
+		return w.noteSwitch(from, w.cand[w.path.nextTask(n, running)])
+	}
+	if w.opt.Switches != nil {
+		return w.noteSwitch(from, w.switchOf(from, n))
 	}
 	var i int
 	switch w.plan.policy {
@@ -88,7 +93,7 @@ func (w *World) pick(t *task, n int) *task {
 	default:
 		i = int(w.dice.below(uint64(n)))
 	}
-	return w.cand[w.path.note(i)]
+	return w.noteSwitch(from, w.cand[w.path.note(i)])
 }
 
 //go:norace

@@ -39,6 +39,8 @@ type task struct {
 
 	priority int64 // of the policy
 	delay    int   // steps that the policy lets it wait
+	turns    int   // how often the policy was asked who goes on after it
+	given    int   // where its next switch is, of those that are given
 }
 
 func (t *task) String() string { return fmt.Sprintf("%s#%d", t.name, t.id) }
@@ -47,8 +49,8 @@ func (t *task) String() string { return fmt.Sprintf("%s#%d", t.name, t.id) }
 //
 //go:norace
 func (w *World) spawn(name string, f func()) *task {
-	t := &task{id: w.made, name: name, world: w, gate: make(chan struct{}, 1)}
-	w.made++
+	t := &task{id: w.spawned, name: name, world: w, gate: make(chan struct{}, 1)}
+	w.spawned++
 	if w.count == len(w.tasks) {
 		more := make([]*task, 2*w.count+8)
 		for i := 0; i < w.count; i++ {

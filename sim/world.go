@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -55,6 +56,10 @@ type Options struct {
 	Buggify func(name string) bool
 	// Schedule is replayed, as [Explore] prints it, instead of following the policy.
 	Schedule []int
+	// Switches are followed instead of the policy, if they are not nil: elsewhere the plainest decision is made.
+	Switches []Switch
+	// Trace is told of every step, before it is made. It must not call the world.
+	Trace func(Step)
 	// Decide says at which points the policy is asked; elsewhere the running task goes on. nil is everywhere. What blocks
 	// always gives way.
 	Decide func(point string) bool
@@ -71,16 +76,18 @@ type Result struct {
 	FS      *simfs.FS // free for use again: crash it, run another world on it; Discard it if anything mapped its files
 	// Schedule is every decision that was made, for a replay.
 	Schedule []int
+	// Switches say the schedule too, in a form of which parts can be left out.
+	Switches []Switch
 }
 
 // World is one simulated machine. Its methods are for its own tasks.
 type World struct {
-	opt   Options
-	env   env.Env
-	fs    *simfs.FS
-	tasks []*task // the live ones, in the order of their making
-	count int     // how many there are in tasks
-	made  int
+	opt     Options
+	env     env.Env
+	fs      *simfs.FS
+	tasks   []*task // the live ones, in the order of their making
+	count   int     // how many there are in tasks
+	spawned int
 
 	running *task
 	cand    []*task
@@ -94,6 +101,10 @@ type World struct {
 	kernel  dice // of the write-back
 	plan    plan
 	path    *path
+
+	switches    []Switch // given, by task and turn
+	made        []Switch
+	switchCount int // how many there are in made
 
 	dying   bool
 	over    bool
@@ -130,6 +141,7 @@ func run(opt Options, decided *path, main func(w *World)) Result {
 	if w.path = decided; decided == nil {
 		w.path = &path{given: opt.Schedule}
 	}
+	w.switches = follow(opt.Switches)
 	w.plan.init(opt.Policy, &w.dice, opt.Steps)
 	w.env = env.Env{FS: w.fs, Clock: clock{w}, Rand: worldRand{w}, Sched: w, Buggify: opt.Buggify}
 	w.fs.SetYield(w.Yield, w.caller)
@@ -147,7 +159,7 @@ func run(opt Options, decided *path, main func(w *World)) Result {
 			w.lastSteps(), w.stacks)
 	}
 	return Result{Seed: opt.Seed, Steps: w.steps, Hash: w.hash, Err: w.err, Stopped: w.stopped, Left: w.left, FS: w.fs,
-		Schedule: w.path.taken()}
+		Schedule: w.path.taken(), Switches: slices.Clone(w.made[:w.switchCount])}
 }
 
 // Env is the environment of the world's programs.
@@ -160,6 +172,16 @@ func (w *World) FS() *simfs.FS { return w.fs }
 //
 //go:norace
 func (w *World) Steps() int { return w.steps }
+
+// Task names the task that runs.
+//
+//go:norace
+func (w *World) Task() string {
+	if w.running == nil {
+		return ""
+	}
+	return w.running.String()
+}
 
 // Stop abandons the world: it does not return.
 func (w *World) Stop() {
@@ -248,6 +270,9 @@ func (w *World) enter(point string) *task {
 	w.trace[w.steps%len(w.trace)] = traced{t, point}
 	w.steps++
 	w.now += w.opt.Tick
+	if w.opt.Trace != nil {
+		w.opt.Trace(Step{N: w.steps, Task: t.String(), Point: point})
+	}
 	h := w.hash ^ uint64(t.id+1)
 	for i := 0; i < len(point); i++ {
 		h = (h ^ uint64(point[i])) * 0x100000001B3

@@ -18,48 +18,102 @@ type cuts struct {
 	share int // one event in so many is looked at
 
 	mu      sync.Mutex // images are judged beside the world, where nothing waits
-	r       *rand.Rand
+	r       *rand.Rand // draws where, and what survives; each cut draws how it is judged by itself
+	events  int
 	images  int
 	damaged int
-	err     error
+	err     error // the first failure,
+	cause   error // what the image was blamed for,
+	failed  Cut   // and which it was
+}
+
+// failure is the first failure of an image.
+func (c *cuts) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
 }
 
 func (c *cuts) watch(e simfs.Event) {
 	c.mu.Lock()
-	look := c.err == nil && c.r.IntN(c.share) == 0
-	c.mu.Unlock()
-	if !look {
+	defer c.mu.Unlock()
+	c.events++
+	where := fmt.Sprintf("%s %v", e.When, e.Call)
+	if only := c.u.edit.Cut; only != nil {
+		if only.At == c.events {
+			c.take(where, *only)
+		}
+		return
+	}
+	if c.r.IntN(c.share) > 0 {
 		return
 	}
 	list := c.u.disk.Choices(c.u.seed+uint64(e.N), 6)
-	c.mu.Lock()
 	choice := list[c.r.IntN(len(list))]
 	if c.r.IntN(5) == 0 {
 		choice = simfs.Choice{Gen: simfs.Killed}
 	}
-	c.mu.Unlock()
-	c.take(fmt.Sprintf("%s %v", e.When, e.Call), []simfs.Choice{choice})
+	c.take(where, Cut{At: c.events, Choice: choice, Seed: c.r.Uint64()})
 }
 
-// take judges the images of the choices.
-func (c *cuts) take(where string, choices []simfs.Choice) {
+// atEnd takes the images of what the program has left.
+func (c *cuts) atEnd() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	least, most := c.u.known.bounds()
-	for _, choice := range choices {
-		if c.err != nil {
-			return
+	const where = "at the end"
+	switch only := c.u.edit.Cut; {
+	case only != nil:
+		if only.At == 0 {
+			c.take(where, *only)
 		}
-		image := c.u.disk.Crash(choice)
-		if err := c.judge(image, choice, least, most, 2); err != nil {
-			c.err = fmt.Errorf("power cut %s, choice %v: %w\n%s", where, choice, err, c.u.disk.Describe(choice))
+	case c.u.profile == Damage:
+		c.damage(where, 60)
+	default:
+		for _, choice := range append(c.u.disk.Choices(c.u.seed, 4), simfs.Choice{Gen: simfs.Killed}) {
+			c.take(where, Cut{Choice: choice, Seed: c.r.Uint64()})
 		}
-		image.Discard()
 	}
 }
 
+// take judges one image.
+func (c *cuts) take(where string, cut Cut) {
+	if c.err != nil {
+		return
+	}
+	least, most := c.u.known.bounds()
+	image := c.u.disk.Crash(cut.Choice)
+	defer image.Discard()
+	var err error
+	if d := cut.Rot; d == nil {
+		one := judging{cuts: c, r: rand.New(rand.NewPCG(cut.Seed, 33))}
+		if err = one.judge(image, cut.Choice, least, most, 2); err != nil {
+			c.err = fmt.Errorf("power cut %s, choice %v: %w\n%s", where, cut.Choice, err, c.u.disk.Describe(cut.Choice))
+		}
+	} else if err = d.do(image); err == nil {
+		c.images++
+		c.damaged++
+		if err = c.told(image, most); err != nil {
+			c.err = fmt.Errorf("%v: %w", d, err)
+		}
+	} else {
+		c.err = err
+	}
+	if err != nil {
+		c.cause, c.failed = err, cut
+	}
+	if c.u.told.Cut != nil {
+		c.u.told.Cut(c.u.world.Steps(), where, c.u.disk, cut, err)
+	}
+}
+
+// judging is the judgement of one image, with chances of its own.
+type judging struct {
+	*cuts
+	r *rand.Rand
+}
+
 // judge opens an image. Recoveries of the same image may be interrupted in turn, to depth levels.
-func (c *cuts) judge(image *simfs.FS, choice simfs.Choice, least, most [counters]uint64, depth int) error {
+func (c *judging) judge(image *simfs.FS, choice simfs.Choice, least, most [counters]uint64, depth int) error {
 	c.images++
 	var inner *simfs.FS
 	var innerChoice simfs.Choice
@@ -89,7 +143,7 @@ func (c *cuts) judge(image *simfs.FS, choice simfs.Choice, least, most [counters
 }
 
 // open gives the counters of an image.
-func (c *cuts) open(image *simfs.FS, least, most [counters]uint64) (n [counters]uint64, err error) {
+func (c *judging) open(image *simfs.FS, least, most [counters]uint64) (n [counters]uint64, err error) {
 	o := c.u.o
 	o.Manual = true
 	s, err := storage.Open(image.Env(1), dir, o)
@@ -161,40 +215,43 @@ func liveOn(s *storage.Store, image *simfs.FS, o storage.Options, n [counters]ui
 }
 
 // damage flips bits and zeroes sectors of what a run left, and demands the right answer or an error that says so.
-func (c *cuts) damage(times int) {
-	_, most := c.u.known.bounds()
+func (c *cuts) damage(where string, times int) {
 	names, err := c.u.disk.List(dir)
 	if err != nil {
-		c.err = err
+		c.err, c.cause = err, err
 		return
 	}
+	dropped := simfs.Choice{Gen: simfs.DropAll}
+	image := c.u.disk.Crash(dropped)
+	defer image.Discard()
 	for range times {
-		image := c.u.disk.Crash(simfs.Choice{Gen: simfs.DropAll})
-		name := dir + "/" + names[c.r.IntN(len(names))]
-		info, err := image.Stat(name)
+		d := &Rot{Path: dir + "/" + names[c.r.IntN(len(names))]}
+		info, err := image.Stat(d.Path)
 		if err != nil || info.Size == 0 {
-			image.Discard()
 			continue
 		}
-		what := ""
 		if c.r.IntN(3) > 0 {
-			bit := c.r.Int64N(info.Size * 8)
-			what, err = fmt.Sprintf("bit %d of %s flipped", bit, name), image.FlipBit(name, bit)
+			d.Bit = c.r.Int64N(info.Size * 8)
 		} else {
 			off := c.r.Int64N(info.Size) &^ 511
-			what, err = fmt.Sprintf("sector at %d of %s zeroed", off, name), image.Zero(name, off, min(512, info.Size-off))
+			d.Bit, d.Zero = off*8, min(512, info.Size-off)
 		}
-		if err == nil {
-			err = c.told(image, most)
-		}
-		c.images++
-		c.damaged++
-		image.Discard()
-		if err != nil {
-			c.err = fmt.Errorf("%s: %w", what, err)
-			return
-		}
+		c.take(where, Cut{Choice: dropped, Rot: d})
 	}
+}
+
+func (d *Rot) String() string {
+	if d.Zero > 0 {
+		return fmt.Sprintf("%d bytes at %d of %s zeroed", d.Zero, d.Bit/8, d.Path)
+	}
+	return fmt.Sprintf("bit %d of %s flipped", d.Bit, d.Path)
+}
+
+func (d *Rot) do(image *simfs.FS) error {
+	if d.Zero > 0 {
+		return image.Zero(d.Path, d.Bit/8, d.Zero)
+	}
+	return image.FlipBit(d.Path, d.Bit)
 }
 
 // told opens a damaged image of a database that was closed with the counters at n.

@@ -157,117 +157,137 @@ func (u *run) pin(sn *storage.Snapshot) (*judge.Pin, error) {
 }
 
 // reader looks at snapshots, and at each of them twice.
-func (u *run) reader(w *sim.World, s *storage.Store, r *rand.Rand, rounds int) {
+func (u *run) reader(w *sim.World, s *storage.Store, name string, r *rand.Rand, rounds int) {
 	var before [counters]uint64
-	for range rounds {
-		least, _ := u.known.bounds()
-		sn := s.Snapshot()
-		u.judge.Visible(uint64(sn.LSN()))
-		var seen [counters]uint64
-		for i := range counters {
-			n, err := look(sn, i)
-			if err != nil {
-				w.Fail(err)
-			}
-			if n < least[i] || n < before[i] {
-				w.Fail(fmt.Errorf("counter %d: seen at %d after %d was acknowledged and %d seen", i, n, least[i], before[i]))
-			}
-			seen[i] = n
-		}
-		pin, err := u.pin(sn)
+	for round := range rounds {
+		pause := r.IntN(60)
+		u.do(name, round, fmt.Sprintf("read a snapshot twice, %d steps apart", pause), func() string {
+			before = u.readTwice(w, s, before, pause)
+			return fmt.Sprint(before)
+		})
+	}
+}
+
+// readTwice looks at a snapshot before and after a pause. Nothing may be older than what was seen before.
+func (u *run) readTwice(w *sim.World, s *storage.Store, before [counters]uint64, pause int) (seen [counters]uint64) {
+	least, _ := u.known.bounds()
+	sn := s.Snapshot()
+	u.judge.Visible(uint64(sn.LSN()))
+	for i := range counters {
+		n, err := look(sn, i)
 		if err != nil {
 			w.Fail(err)
 		}
-		for range r.IntN(60) {
-			w.Yield("reading")
+		if n < least[i] || n < before[i] {
+			w.Fail(fmt.Errorf("counter %d: seen at %d after %d was acknowledged and %d seen", i, n, least[i], before[i]))
 		}
-		for i := range counters {
-			if n, err := look(sn, i); err != nil || n != seen[i] {
-				w.Fail(fmt.Errorf("counter %d: a snapshot showed %d, then %d (%v)", i, seen[i], n, err))
-			}
-		}
-		pin.Release()
-		sn.Release()
-		u.known.looked()
-		before = seen
+		seen[i] = n
 	}
+	pin, err := u.pin(sn)
+	if err != nil {
+		w.Fail(err)
+	}
+	for range pause {
+		w.Yield("reading")
+	}
+	for i := range counters {
+		if n, err := look(sn, i); err != nil || n != seen[i] {
+			w.Fail(fmt.Errorf("counter %d: a snapshot showed %d, then %d (%v)", i, seen[i], n, err))
+		}
+	}
+	pin.Release()
+	sn.Release()
+	u.known.looked()
+	return seen
 }
 
 // looker looks at counters at head, and waits as a reply would.
-func (u *run) looker(w *sim.World, s *storage.Store, rounds int) {
+func (u *run) looker(w *sim.World, s *storage.Store, name string, rounds int) {
 	for round := range rounds {
 		i := round % counters
-		var n uint64
-		c, err := s.Write(func(wr *storage.Writer) error {
-			b, err := wr.Lock(coll(i)).Record(1)
-			if err == nil {
-				n = binary.BigEndian.Uint64(b)
+		u.do(name, round, fmt.Sprintf("look at counter %d at head", i), func() string {
+			var n uint64
+			c, err := s.Write(func(wr *storage.Writer) error {
+				b, err := wr.Lock(coll(i)).Record(1)
+				if err == nil {
+					n = binary.BigEndian.Uint64(b)
+				}
+				return err
+			})
+			if err = errors.Join(err, c.Wait()); err == nil {
+				u.known.ack(i, n) // what the reply tells is as good as acknowledged
 			}
-			return err
+			return u.outcome(w, s, err, n)
 		})
-		if err := errors.Join(err, c.Wait()); err != nil {
-			if u.broken(s, err) {
-				return
-			}
-			w.Fail(err)
-		}
-		// What the reply tells is as good as acknowledged.
-		u.known.ack(i, n)
 	}
+}
+
+// outcome is what a client says of an operation. One that must not have failed ends the world.
+func (u *run) outcome(w *sim.World, s *storage.Store, err error, result any) string {
+	switch {
+	case err == nil:
+		return fmt.Sprint(result)
+	case u.broken(s, err):
+		return err.Error()
+	}
+	w.Fail(err)
+	return ""
 }
 
 // churn makes and drops a collection of its own.
-func (u *run) churn(w *sim.World, s *storage.Store, r *rand.Rand, rounds int) {
+func (u *run) churn(w *sim.World, s *storage.Store, name string, r *rand.Rand, rounds int) {
 	for round := range rounds {
-		var id storage.CollID
-		c, err := s.Write(func(wr *storage.Writer) error {
-			wr.Lock(0)
-			c, err := wr.Create([]byte("churn"))
-			if err != nil {
-				return err
-			}
-			id = c.ID()
-			for range 1 + round%3 {
-				if _, err := c.Insert(make([]byte, r.IntN(9000))); err != nil {
-					return err
-				}
-			}
-			return c.CreateTree(7)
-		})
-		if err := errors.Join(err, c.Wait()); err != nil {
-			if u.broken(s, err) {
-				return
-			}
-			w.Fail(err)
+		sizes := make([]int, 1+round%3)
+		for i := range sizes {
+			sizes[i] = r.IntN(9000)
 		}
-		c, err = s.WriteFreeing(func(wr *storage.Writer) error {
-			wr.Lock(0)
-			return wr.Lock(id).Drop()
+		u.do(name, round, fmt.Sprintf("make a collection with records of %v bytes, and drop it", sizes), func() string {
+			return u.outcome(w, s, makeAndDrop(s, sizes), "done")
 		})
-		if err := errors.Join(err, c.Wait()); err != nil {
-			if u.broken(s, err) {
-				return
-			}
-			w.Fail(err)
-		}
 	}
 }
 
+func makeAndDrop(s *storage.Store, sizes []int) error {
+	var id storage.CollID
+	c, err := s.Write(func(w *storage.Writer) error {
+		w.Lock(0)
+		c, err := w.Create([]byte("churn"))
+		if err != nil {
+			return err
+		}
+		id = c.ID()
+		for _, n := range sizes {
+			if _, err := c.Insert(make([]byte, n)); err != nil {
+				return err
+			}
+		}
+		return c.CreateTree(7)
+	})
+	if err := errors.Join(err, c.Wait()); err != nil {
+		return err
+	}
+	c, err = s.WriteFreeing(func(w *storage.Writer) error {
+		w.Lock(0)
+		return w.Lock(id).Drop()
+	})
+	return errors.Join(err, c.Wait())
+}
+
 // client counts.
-func (u *run) client(w *sim.World, s *storage.Store, r *rand.Rand, only, pads int) {
-	for range 12 {
+func (u *run) client(w *sim.World, s *storage.Store, name string, r *rand.Rand, only, pads int) {
+	for round := range 12 {
 		i := only
 		if i >= counters {
 			i = r.IntN(counters)
 		}
-		n, err := increment(s, i, r.IntN(pads+1), u.known)
-		switch {
-		case err == nil:
-			u.known.ack(i, n)
-		case u.broken(s, err):
-		default:
-			w.Fail(err)
-		}
+		pad := r.IntN(pads + 1)
+		u.do(name, round, fmt.Sprintf("count counter %d up, with a record of %d bytes", i, pad), func() string {
+			n, err := increment(s, i, pad, u.known)
+			if err == nil {
+				u.known.ack(i, n)
+			}
+			return u.outcome(w, s, err, n)
+		})
 	}
 }
 
@@ -289,21 +309,21 @@ func (u *run) program(w *sim.World, r *rand.Rand) {
 	}
 	u.fault.arm()
 	var tasks []func()
-	for range 2 + r.IntN(4) {
+	for k := range 2 + r.IntN(4) {
 		pads, only := r.IntN(800), r.IntN(2*counters)
 		mine := rand.New(rand.NewPCG(r.Uint64(), 3))
-		tasks = append(tasks, func() { u.client(w, s, mine, only, pads) })
+		tasks = append(tasks, func() { u.client(w, s, fmt.Sprint("client ", k), mine, only, pads) })
 	}
-	for range 1 + r.IntN(2) {
+	for k := range 1 + r.IntN(2) {
 		mine := rand.New(rand.NewPCG(r.Uint64(), 4))
-		tasks = append(tasks, func() { u.reader(w, s, mine, 6) })
+		tasks = append(tasks, func() { u.reader(w, s, fmt.Sprint("reader ", k), mine, 6) })
 	}
 	if r.IntN(2) == 0 {
-		tasks = append(tasks, func() { u.looker(w, s, 10) })
+		tasks = append(tasks, func() { u.looker(w, s, "looker", 10) })
 	}
 	if r.IntN(2) == 0 {
 		mine := rand.New(rand.NewPCG(r.Uint64(), 5))
-		tasks = append(tasks, func() { u.churn(w, s, mine, 5) })
+		tasks = append(tasks, func() { u.churn(w, s, "churn", mine, 5) })
 	}
 	w.Parallel("client", tasks...)
 	if s.Failed() != nil {

@@ -10,9 +10,14 @@
 package workload
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/multiforadb/multiforadb/engine/storage"
 	"github.com/multiforadb/multiforadb/engine/storage/btree"
@@ -49,6 +54,11 @@ type Result struct {
 	Faults     int // calls that failed, bytes that were damaged
 	Judged     judge.Counts
 	Err        error // the failure, with the choice of the image that shows it
+
+	Class    string       // of the failure: what is left of it when places, numbers and moments are taken away
+	Cut      *Cut         // the image that failed, if one did
+	Ops      []Op         // in the order of their beginnings
+	Switches []sim.Switch // the schedule
 }
 
 // Replay is the command that runs the seed again.
@@ -60,51 +70,79 @@ func (r Result) Replay() string {
 type run struct {
 	seed    uint64
 	profile Profile
+	edit    Edit
+	told    Watch
+	world   *sim.World
 	o       storage.Options
 	known   *known
 	disk    *simfs.FS
 	judge   *judge.Judge
 	cuts    cuts
 	fault   fault
+
+	opsMu sync.Mutex
+	ops   []Op
 }
 
 const dir = "/db"
 
 // Run runs one seed.
 func Run(seed uint64, profile Profile) Result {
-	i := uint64(slices.Index(Profiles, profile))
-	r := rand.New(rand.NewPCG(seed, 9+i))
-	u := &run{seed: seed, profile: profile, o: Options(r), known: new(known), disk: simfs.New(simfs.Options{})}
+	return RunCase(Case{Seed: seed, Profile: profile}, Watch{})
+}
+
+// RunCase runs a seed with changes, watched.
+func RunCase(c Case, told Watch) Result {
+	i := uint64(slices.Index(Profiles, c.Profile))
+	r := rand.New(rand.NewPCG(c.Seed, 9+i))
+	u := &run{seed: c.Seed, profile: c.Profile, edit: c.Edit, told: told, o: Options(r), known: new(known), disk: simfs.New(simfs.Options{})}
 	u.judge = judge.New(u.disk, dir, judge.Options{})
-	u.cuts = cuts{u: u, r: rand.New(rand.NewPCG(seed, 21+i)), share: 40}
-	opt := sim.Options{Seed: seed, Policy: sim.PolicyOf(seed), FS: u.disk, WriteBack: []float64{0, 0.002, 0.02}[r.IntN(3)]}
-	if profile == Recoverable && r.IntN(4) > 0 {
+	u.cuts = cuts{u: u, r: rand.New(rand.NewPCG(c.Seed, 21+i)), share: cmp.Or(c.Edit.Share, 40)}
+	opt := sim.Options{Seed: c.Seed, Policy: sim.PolicyOf(c.Seed), FS: u.disk, WriteBack: []float64{0, 0.002, 0.02}[r.IntN(3)],
+		Switches: c.Edit.Switches, Steps: c.Edit.Steps, Trace: told.Step}
+	if c.Profile == Recoverable && r.IntN(4) > 0 {
 		opt.StopAt = 1 + r.IntN(6000)
 	}
-	if profile == Errors {
-		u.fault.draw(r, seed)
+	if c.Profile == Errors {
+		u.fault.draw(r, c.Seed)
 	}
-	u.disk.SetHooks(simfs.Hooks{Watch: u.watch, Fault: u.fault.ask})
-	out := Result{Seed: seed, Profile: profile,
+	u.disk.SetHooks(simfs.Hooks{Watch: u.watch, Fault: u.fails})
+	out := Result{Seed: c.Seed, Profile: c.Profile,
 		Config: fmt.Sprintf("%v, stop at step %d, write-back %v, fault %v, block %d, checkpoint at %d bytes or %d edits, fan-out %d",
 			opt.Policy, opt.StopAt, opt.WriteBack, &u.fault, u.o.BlockSize, u.o.CheckpointBytes, u.o.CheckpointEdits, u.o.Tree.MaxEntries)}
-	res := sim.Run(opt, func(w *sim.World) { u.program(w, r) })
+	res := sim.Run(opt, func(w *sim.World) {
+		u.world = w
+		u.program(w, r)
+	})
 	defer u.disk.Discard()
 	u.disk.SetHooks(simfs.Hooks{})
 	out.Hash, out.Steps = res.Hash, res.Steps
-	out.Err = firstError(res.Err, u.judge.Err(), u.cuts.err)
-	if out.Err == nil {
-		if profile == Damage {
-			u.cuts.damage(60)
-		} else {
-			u.cuts.take("at the end", append(u.disk.Choices(seed, 4), simfs.Choice{Gen: simfs.Killed}))
-		}
-		out.Err = u.cuts.err
+	if firstError(res.Err, u.judge.Err(), u.cuts.err) == nil {
+		u.cuts.atEnd()
+	}
+	switch {
+	case res.Err != nil:
+		out.Err, out.Class = res.Err, "world: "+class(errors.Unwrap(res.Err))
+	case u.judge.Err() != nil:
+		out.Err, out.Class = u.judge.Err(), class(u.judge.Err())
+	case u.cuts.err != nil:
+		out.Err, out.Class, out.Cut = u.cuts.err, "image: "+class(u.cuts.cause), &u.cuts.failed
 	}
 	out.Operations, out.Images, out.Faults = u.known.operations, u.cuts.images, u.fault.hits+u.cuts.damaged
-	out.Judged = u.judge.Counts()
+	out.Judged, out.Ops, out.Switches = u.judge.Counts(), u.ops, res.Switches
 	return out
 }
+
+// class is what failures of one kind have in common: the first line, without numbers, and of a list the first thing.
+func class(err error) string {
+	s, _, _ := strings.Cut(err.Error(), "\n")
+	if i := strings.Index(s, `" "`); i > 0 {
+		s = s[:i+1]
+	}
+	return numbers.ReplaceAllString(s, "#")
+}
+
+var numbers = regexp.MustCompile(`[0-9a-f]*[0-9][0-9a-f]*`)
 
 func firstError(errs ...error) error {
 	for _, err := range errs {
@@ -115,11 +153,27 @@ func firstError(errs ...error) error {
 	return nil
 }
 
+// watch judges an event. The run ends at the first failure.
 func (u *run) watch(e simfs.Event) {
+	if u.told.Disk != nil {
+		u.told.Disk(u.world.Steps(), u.world.Task(), e)
+	}
 	u.judge.Watch(e)
 	if u.profile != Damage {
 		u.cuts.watch(e)
 	}
+	if u.judge.Err() != nil || u.cuts.failure() != nil {
+		u.world.Stop()
+	}
+}
+
+// fails is the disk's hook.
+func (u *run) fails(c simfs.Call) *simfs.Fault {
+	f := u.fault.ask(c)
+	if f != nil && u.told.Fault != nil {
+		u.told.Fault(u.world.Steps(), u.world.Task(), c, *f)
+	}
+	return f
 }
 
 // Options draws sizes so small that a short run reaches what a long one would.

@@ -1,0 +1,29 @@
+package sim
+
+import "testing"
+
+// The switches of a run are its schedule, whatever the policy was; and any part of them is a schedule.
+func TestSwitchesReplay(t *testing.T) {
+	for seed := range uint64(40) {
+		opt := Options{Seed: seed, Policy: PolicyOf(seed)}
+		r := Run(opt, busy)
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		opt.Switches = r.Switches
+		steps := 0
+		opt.Trace = func(Step) { steps++ }
+		again := Run(opt, busy)
+		if again.Err != nil || again.Hash != r.Hash || steps != r.Steps {
+			t.Fatalf("seed %d: hash %x of %d steps, then %x of %d (%v)", seed, r.Hash, r.Steps, again.Hash, steps, again.Err)
+		}
+		opt.Switches = r.Switches[:len(r.Switches)/2]
+		if half := Run(opt, busy); half.Err != nil || len(half.Switches) > len(opt.Switches) {
+			t.Fatalf("seed %d: %d of %d switches were followed (%v)", seed, len(half.Switches), len(opt.Switches), half.Err)
+		}
+		opt.Switches = []Switch{}
+		if plain := Run(opt, busy); plain.Err != nil || len(plain.Switches) > 0 {
+			t.Fatalf("seed %d: %d switches that nobody asked for (%v)", seed, len(plain.Switches), plain.Err)
+		}
+	}
+}
