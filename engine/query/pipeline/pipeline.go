@@ -30,6 +30,7 @@ import (
 	"github.com/multiforadb/multiforadb/engine/query/expr"
 	"github.com/multiforadb/multiforadb/engine/query/match"
 	"github.com/multiforadb/multiforadb/engine/query/sortkey"
+	"github.com/multiforadb/multiforadb/engine/query/spill"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
@@ -75,9 +76,9 @@ type Options struct {
 	World      World
 	Sink       Sink
 	Statistics Statistics
-	// Memory is how many bytes a stage may hold; 0 is MemoryMax. Spill takes what $sort cannot hold.
+	// Memory is how many bytes a stage may hold; 0 is MemoryMax. Disk takes what does not fit; nil: that is error 292.
 	Memory int64
-	Spill  sortkey.Spill
+	Disk   spill.Disk
 	// Strict refuses the stages that are not in the stable API.
 	Strict bool
 	// Plain leaves the stages as they are written; it is for tests of the optimiser.

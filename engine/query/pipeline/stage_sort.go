@@ -37,7 +37,7 @@ func (s *sortStage) run(in Iterator) Iterator {
 	n := uint64(0)
 	return &sorted{iter{in: in, next: func() (bson.Raw, error) {
 		if sorter == nil {
-			sorter = s.spec.Sorter(sortkey.SorterOptions{Keep: s.keep, Memory: s.opts.Memory, Spill: s.opts.Spill})
+			sorter = s.spec.Sorter(sortkey.SorterOptions{Keep: s.keep, Memory: s.opts.Memory, Disk: s.opts.Disk})
 			err := each(in, func(doc bson.Raw) error {
 				n++
 				return sorter.Add(n, doc)

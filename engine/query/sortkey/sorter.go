@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
+	"github.com/multiforadb/multiforadb/engine/query/spill"
 )
 
 // MemoryMax is how many bytes a sort may hold unless it is told otherwise, MongoDB's default.
@@ -22,43 +23,32 @@ type Item struct {
 	Doc bson.Raw
 }
 
-// Spill takes sorted runs out of memory. Merging them is the Sorter's.
-type Spill interface {
-	// Write keeps the items that next gives until it says false. An item dies at the next call of next.
-	Write(next func() (Item, bool)) (Run, error)
-}
-
-// Run gives back the items of one Spill.Write in the order they came.
-type Run interface {
-	// Next is the next item, which dies at the call after; ok is false at the end.
-	Next() (item Item, ok bool, err error)
-	// Close frees what the run holds. It may come before the end, and is called once.
-	Close() error
-}
-
 // SorterOptions bound a sort.
 type SorterOptions struct {
-	Keep   int64 // give back the first so many, with 0 all of them
-	Memory int64 // bytes to hold at most; 0 is MemoryMax
-	Spill  Spill // nil: a sort that needs more memory is error 292
+	Keep   int64      // give back the first so many, with 0 all of them
+	Memory int64      // bytes to hold at most; 0 is MemoryMax
+	Disk   spill.Disk // takes sorted runs out of memory; nil: a sort that needs more memory is error 292
 }
 
 // Sorter holds documents and gives them back in order. First Add, then Sort once, then Next; Close at any time. It belongs to one
 // goroutine.
+//
+// What does not fit the memory goes to the disk as sorted runs, which Next merges with each other and with what is in memory.
 type Sorter struct {
-	x       *Extractor
-	keep    int
-	memory  int64
-	spill   Spill
-	used    int64
-	list    []entry // a heap with the last one on top once it is full, if keep > 0
-	heap    bool
-	at      int
-	key     []byte
-	runs    []*source
-	sources []*source
-	given   int64
-	total   int64
+	x      *Extractor // nil: keys come with AddKey
+	keep   int
+	memory int64
+	disk   spill.Disk
+	used   int64
+	list   []entry // a heap with the last one on top once it is full, if keep > 0
+	heap   bool
+	store  store
+	key    []byte
+	levels [][]*run // what is on the disk
+	merge  merger
+	runs   int
+	given  int64
+	total  int64
 }
 
 // entry is an item: buf is the key and the document. head is the key's first bytes, which mostly decide.
@@ -96,7 +86,14 @@ func head(key []byte) uint64 {
 
 // Sorter is a new Sorter in the order s.
 func (s *Spec) Sorter(o SorterOptions) *Sorter {
-	r := &Sorter{x: s.Extractor(), memory: o.Memory, spill: o.Spill}
+	r := NewSorter(o)
+	r.x = s.Extractor()
+	return r
+}
+
+// NewSorter is a Sorter by keys that the caller has, for AddKey.
+func NewSorter(o SorterOptions) *Sorter {
+	r := &Sorter{memory: o.Memory, disk: o.Disk}
 	if o.Keep > 0 && o.Keep < 1<<31 {
 		r.keep = int(o.Keep)
 	}
@@ -111,11 +108,22 @@ func (r *Sorter) Add(id uint64, doc bson.Raw) (err error) {
 	if r.key, err = r.x.Append(r.key[:0], doc); err != nil {
 		return err
 	}
+	return r.AddKey(r.key, id, doc)
+}
+
+// AddKey takes a document with its key, and copies both if they are kept.
+func (r *Sorter) AddKey(key []byte, id uint64, doc bson.Raw) error {
 	r.total++
-	h := head(r.key)
+	h := head(key)
 	if r.keep == 0 || len(r.list) < r.keep {
-		buf := append(append(make([]byte, 0, len(r.key)+len(doc)), r.key...), doc...)
-		r.list = append(r.list, entry{h, id, len(r.key), buf})
+		var buf []byte
+		if n := len(key) + len(doc); r.keep == 0 {
+			buf = r.store.take(n)
+		} else {
+			buf = make([]byte, 0, n) // will be written over
+		}
+		buf = append(append(buf, key...), doc...)
+		r.list = append(r.list, entry{h, id, len(key), buf})
 		r.used += int64(len(buf)) + entrySize
 		return r.bound()
 	}
@@ -123,12 +131,12 @@ func (r *Sorter) Add(id uint64, doc bson.Raw) (err error) {
 		r.heapify()
 	}
 	last := &r.list[0]
-	if last.compare(h, r.key, id) <= 0 {
+	if last.compare(h, key, id) <= 0 {
 		return nil
 	}
 	old := int64(cap(last.buf))
-	last.buf = append(append(last.buf[:0], r.key...), doc...)
-	last.head, last.id, last.keyN = h, id, len(r.key)
+	last.buf = append(append(last.buf[:0], key...), doc...)
+	last.head, last.id, last.keyN = h, id, len(key)
 	r.used += int64(cap(last.buf)) - old
 	r.sink(0)
 	return r.bound()
@@ -139,26 +147,26 @@ func (r *Sorter) bound() error {
 	if r.used <= r.memory {
 		return nil
 	}
-	if r.spill == nil {
+	if r.disk == nil {
 		return mongoerr.QueryExceededMemoryLimitNoDiskUseAllowed.Errorf(
-			"sort exceeded its memory limit of %d bytes, and was not allowed to use the disk (allowDiskUse)", r.memory)
+			"Sort exceeded memory limit of %d bytes, but did not opt in to external sorting.", r.memory)
 	}
 	r.order()
-	i := 0
-	run, err := r.spill.Write(func() (Item, bool) {
-		if i == len(r.list) {
-			return Item{}, false
-		}
-		i++
-		return r.list[i-1].item(), true
-	})
+	w, err := newRun(r.disk)
 	if err != nil {
 		return err
 	}
-	r.runs = append(r.runs, &source{run: run})
+	r.runs++
+	r.push(0, w)
+	for i := range r.list {
+		if err := w.append(r.list[i].item()); err != nil {
+			return err
+		}
+	}
 	clear(r.list)
 	r.list, r.used, r.heap = r.list[:0], 0, false
-	return nil
+	r.store.reset()
+	return r.compact()
 }
 
 func (r *Sorter) order() {
@@ -194,14 +202,14 @@ func (r *Sorter) sink(i int) {
 // Sort ends the adding.
 func (r *Sorter) Sort() error {
 	r.order()
-	for _, s := range r.runs {
-		if ok, err := s.next(); err != nil {
-			return err
-		} else if ok {
-			r.sources = append(r.sources, s)
+	for _, level := range r.levels {
+		for _, s := range level {
+			if err := r.merge.add(s); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return r.merge.add(&run{list: r.list})
 }
 
 // Next is the next document in order; it dies at the call after. ok is false at the end.
@@ -209,40 +217,11 @@ func (r *Sorter) Next() (item Item, ok bool, err error) {
 	if r.keep > 0 && r.given == int64(r.keep) {
 		return Item{}, false, nil
 	}
-	best := -1
-	if r.at < len(r.list) {
-		item, ok = r.list[r.at].item(), true
+	item, ok, err = r.merge.next()
+	if ok {
+		r.given++
 	}
-	for i, s := range r.sources {
-		if !s.fresh {
-			more, err := s.next()
-			if err != nil {
-				return Item{}, false, err
-			}
-			if !more {
-				continue
-			}
-		}
-		if !ok || before(&s.item, &item) {
-			item, ok, best = s.item, true, i
-		}
-	}
-	switch {
-	case !ok:
-		return Item{}, false, nil
-	case best < 0:
-		r.list[r.at].buf = nil // the item holds it as long as it lives
-		r.at++
-	default:
-		r.sources[best].fresh = false
-	}
-	r.given++
-	return item, true, nil
-}
-
-func before(a, b *Item) bool {
-	c := bytes.Compare(a.Key, b.Key)
-	return c < 0 || c == 0 && a.ID < b.ID
+	return item, ok, err
 }
 
 // Left is how many documents Next has still to give.
@@ -254,34 +233,57 @@ func (r *Sorter) Left() int64 {
 	return all - r.given
 }
 
+// Count is how many documents were added.
+func (r *Sorter) Count() int64 { return r.total }
+
 // Spilled is how many runs have left the memory.
-func (r *Sorter) Spilled() int { return len(r.runs) }
+func (r *Sorter) Spilled() int { return r.runs }
 
 // Close lets go of the runs.
 func (r *Sorter) Close() error {
 	var first error
-	for _, s := range r.runs {
-		if err := s.run.Close(); first == nil {
+	for _, level := range r.levels {
+		if err := closeRuns(level); first == nil {
 			first = err
 		}
 	}
-	r.runs, r.sources, r.list = nil, nil, nil
+	r.levels, r.merge, r.list, r.store = nil, merger{}, nil, store{}
 	return first
 }
 
-// source is a run being merged. item is its next item if fresh.
-type source struct {
-	run   Run
-	item  Item
-	fresh bool
-	ended bool
+// store is the memory of the documents: chunks that are filled one after the other, and used again after a spill.
+type store struct {
+	chunks [][]byte // of chunkMax bytes each, but for the first ones
+	at     int      // the chunk that is being filled
 }
 
-func (s *source) next() (bool, error) {
-	if s.ended {
-		return false, nil
+const (
+	chunkMin = 4 << 10
+	chunkMax = 256 << 10
+)
+
+// take is an empty slice of capacity n. What is much larger than a chunk stands alone.
+func (s *store) take(n int) []byte {
+	if n > chunkMax/8 {
+		return make([]byte, 0, n)
 	}
-	item, ok, err := s.run.Next()
-	s.item, s.fresh, s.ended = item, ok, !ok
-	return ok, err
+	for ; s.at < len(s.chunks); s.at++ {
+		if c := s.chunks[s.at]; cap(c)-len(c) >= n {
+			s.chunks[s.at] = c[:len(c)+n]
+			return c[len(c) : len(c) : len(c)+n]
+		}
+	}
+	size := chunkMax
+	if len(s.chunks) < 7 {
+		size = max(chunkMin<<len(s.chunks), n)
+	}
+	s.chunks = append(s.chunks, make([]byte, n, size))
+	return s.chunks[s.at][0:0:n]
+}
+
+func (s *store) reset() {
+	for i, c := range s.chunks {
+		s.chunks[i] = c[:0]
+	}
+	s.at = 0
 }

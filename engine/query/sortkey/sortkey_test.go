@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query/sortkey"
+	"github.com/multiforadb/multiforadb/engine/query/spill"
 	"github.com/multiforadb/multiforadb/engine/value"
 	"github.com/multiforadb/multiforadb/spec/script"
 )
@@ -81,34 +83,28 @@ func drain(s *sortkey.Sorter) (items []sortkey.Item) {
 	}
 }
 
-// memory is a Spill without files.
-type memory struct{ runs, closed int }
-
-type memoryRun struct {
-	m *memory
-	b []byte
+// disk counts its files.
+type disk struct {
+	dir        string
+	open, made int
 }
 
-func (m *memory) Write(next func() (sortkey.Item, bool)) (sortkey.Run, error) {
-	m.runs++
-	r := &memoryRun{m: m}
-	for item, ok := next(); ok; item, ok = next() {
-		r.b = sortkey.AppendItem(r.b, item)
-	}
-	return r, nil
+type diskFile struct {
+	*os.File
+	d *disk
 }
 
-func (r *memoryRun) Next() (item sortkey.Item, ok bool, err error) {
-	if len(r.b) == 0 {
-		return item, false, nil
-	}
-	item, r.b, err = sortkey.CutItem(r.b)
-	return item, err == nil, err
+func (d *disk) Create() (spill.File, error) {
+	f, err := os.CreateTemp(d.dir, "")
+	d.open++
+	d.made++
+	return diskFile{f, d}, err
 }
 
-func (r *memoryRun) Close() error {
-	r.m.closed++
-	return nil
+func (f diskFile) Close() error {
+	f.d.open--
+	os.Remove(f.Name())
+	return f.File.Close()
 }
 
 // naive is the value by which a document is placed, found from decoded values.
@@ -157,7 +153,8 @@ func TestAgainstNaive(t *testing.T) {
 		s = rand.Uint64()
 	}
 	g := rand.New(rand.NewPCG(s, 0))
-	compared := 0
+	compared, spilled := 0, 0
+	files := &disk{dir: t.TempDir()}
 	for range 4000 {
 		var spec bson.D
 		for _, path := range []string{"x", "a", "a.b", "y"} {
@@ -177,8 +174,8 @@ func TestAgainstNaive(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := sortkey.SorterOptions{Keep: int64(g.IntN(3) * g.IntN(12)), Memory: int64(300 + g.IntN(20_000))}
-		spill := &memory{}
-		o.Spill = spill
+		files.made = 0
+		o.Disk = files
 		sorter := p.Sorter(o)
 		var want []sortkey.Item
 		for range g.IntN(60) {
@@ -214,11 +211,12 @@ func TestAgainstNaive(t *testing.T) {
 			}
 		}
 		compared += len(want)
-		if err := sorter.Close(); err != nil || spill.closed != spill.runs {
-			t.Fatalf("-seed %d: %d runs, %d closed, %v", s, spill.runs, spill.closed, err)
+		spilled += sorter.Spilled()
+		if err := sorter.Close(); err != nil || files.open != 0 {
+			t.Fatalf("-seed %d: %d files of %d are still open, %v", s, files.open, files.made, err)
 		}
 	}
-	t.Logf("%d documents", compared)
+	t.Logf("%d documents, %d runs on the disk", compared, spilled)
 }
 
 func scalar(g *rand.Rand) any {
@@ -264,17 +262,31 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-func TestItemRoundTrip(t *testing.T) {
-	item := sortkey.Item{Key: []byte("key"), ID: 7, Doc: value.MustParseDocument("{a: 1}")}
-	b := sortkey.AppendItem(nil, item)
-	for i := range b {
-		if _, _, err := sortkey.CutItem(b[:i]); err == nil {
-			t.Errorf("%d of %d bytes are an item", i, len(b))
+// TestManyRuns sorts what makes so many runs that they are merged on the way.
+func TestManyRuns(t *testing.T) {
+	p, err := sortkey.Parse(value.MustParseDocument("{a: 1}"), sortkey.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := &disk{dir: t.TempDir()}
+	s := p.Sorter(sortkey.SorterOptions{Memory: 1000, Disk: files})
+	const n = 20_000
+	for i := range n {
+		doc, _ := bson.Marshal(bson.D{{Key: "a", Value: i * 7919 % n}})
+		if err := s.Add(uint64(i), doc); err != nil {
+			t.Fatal(err)
+		}
+		if files.open > 100 {
+			t.Fatalf("%d files are open", files.open)
 		}
 	}
-	got, rest, err := sortkey.CutItem(append(b, 1, 2))
-	if err != nil || len(rest) != 2 || string(got.Key) != "key" || got.ID != 7 || string(got.Doc) != string(item.Doc) {
-		t.Error(got, rest, err)
+	for i, item := range drain(s) {
+		if got := value.Lookup(item.Doc, "a").Int32(); int(got) != i {
+			t.Fatalf("number %d of %d runs is %d", i, s.Spilled(), got)
+		}
+	}
+	if err := s.Close(); err != nil || files.open != 0 {
+		t.Errorf("%d files are still open, %v", files.open, err)
 	}
 }
 
