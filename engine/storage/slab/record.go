@@ -15,6 +15,7 @@ package slab
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 )
@@ -66,12 +67,20 @@ func Write(b []byte, coll uint32, id uint64, off int64, record []byte) Place {
 	return makePlace(off, crc)
 }
 
+// checksum is that of a record at an offset of a collection. Those come first, twelve bytes digested here one by one: in a buffer
+// of their own they would cost every read an allocation.
 func checksum(coll uint32, off int64, rest []byte) uint32 {
-	var seed [12]byte
-	binary.LittleEndian.PutUint32(seed[:], coll)
-	binary.LittleEndian.PutUint64(seed[4:], uint64(off))
-	return max(page.ChecksumUpdate(page.Checksum(seed[:]), rest), 1)
+	crc := ^uint32(0)
+	for i := 0; i < 32; i += 8 {
+		crc = castagnoli[byte(crc)^byte(coll>>i)] ^ crc>>8
+	}
+	for i := 0; i < 64; i += 8 {
+		crc = castagnoli[byte(crc)^byte(off>>i)] ^ crc>>8
+	}
+	return max(page.ChecksumUpdate(^crc, rest), 1)
 }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Scan looks at what begins at b, in an extent whose records up to here are known: a record, live or not, of that number and
 // footprint; or nothing, and then the rest of the page is empty, because a checkpoint rounded up the extent's fill.
