@@ -52,7 +52,8 @@ type File interface {
 	// Allocate reserves storage for [off, off+n), so that writing there cannot run out of space, and extends the size
 	// to at least off+n. New bytes read as zeros. ErrNoSpace if the disk is full. Nobody writes into the range meanwhile.
 	Allocate(off, n int64) error
-	// PunchHole gives the storage of [off, off+n) back; the range reads as zeros. The size stays.
+	// PunchHole gives the storage of [off, off+n) back; the range reads as zeros, or after a crash as before. The size
+	// stays. The error is errors.ErrUnsupported, and the file as it was, where the file system has no holes.
 	PunchHole(off, n int64) error
 	// Datasync returns after everything written before the call, and the size, is durable. After an error nothing is
 	// known about what was written since the last success; there is no sense in calling it again.

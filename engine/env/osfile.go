@@ -114,11 +114,7 @@ func (f *osFile) PunchHole(off, n int64) error {
 			return nil
 		}
 		n = min(n, size-off)
-		err = punch(fd, off, n)
-		if errors.Is(err, errors.ErrUnsupported) {
-			return writeZeros(fd, off, n)
-		}
-		return err
+		return punch(fd, off, n)
 	})
 }
 

@@ -224,6 +224,8 @@ func TestCrashAtEveryStep(t *testing.T) {
 		},
 		clear, checkpoint, w.wait,
 		func() error { return w.s.Mark() },
+		func() error { return w.s.punch(4, 1) },
+		insert, w.wait,
 		func() error { return w.s.Trim() },
 		func() error { return w.s.Close() },
 		w.open, insert, w.wait,

@@ -44,6 +44,7 @@ type model map[CollID]*modelColl
 
 type modelColl struct {
 	desc    string
+	next    RecordID // the number of the last record ever inserted; no part of the fingerprint
 	records map[RecordID]string
 	trees   map[TreeID]map[string]string
 }
@@ -102,37 +103,71 @@ func read(s *Store) (f fingerprint, err error) {
 	return readSnapshot(sn)
 }
 
-func readSnapshot(sn *Snapshot) (f fingerprint, err error) {
-	err = sn.Guard(func() error {
-		d := dumper{sha256.New()}
-		err := sn.heads.all(func(id CollID, h *head) error {
+func readSnapshot(sn *Snapshot) (fingerprint, error) {
+	m, err := dump(sn)
+	return m.fingerprint(), err
+}
+
+// dump reads all that a snapshot shows, and proves that it comes in order and is counted right.
+func dump(sn *Snapshot) (model, error) {
+	m := model{}
+	err := sn.Guard(func() error {
+		return sn.heads.all(func(id CollID, h *head) error {
 			c := sn.Collection(id)
 			if c == nil {
 				return nil
 			}
-			d.str("coll", fmt.Sprint(id), string(c.Desc()))
+			mc := newModelColl()
+			mc.desc, mc.next = string(c.Desc()), h.nextID
+			m[id] = mc
 			for _, nt := range h.trees {
-				d.str("tree", fmt.Sprint(nt.id))
-				t, _ := c.Tree(nt.id)
-				it := t.Iter()
-				for ok := it.Seek(nil); ok; ok = it.Next() {
-					d.str(string(it.Key()), string(it.Value()))
-				}
-				if err := it.Err(); err != nil {
-					return err
+				if err := mc.dumpTree(c, nt.id); err != nil {
+					return fmt.Errorf("collection %d, tree %d: %w", id, nt.id, err)
 				}
 			}
-			d.str("records")
-			it := c.Records(0, false)
-			for it.Next() {
-				d.str(fmt.Sprint(it.ID()), string(it.Bytes()))
+			if err := mc.dumpRecords(c); err != nil {
+				return fmt.Errorf("collection %d: %w", id, err)
 			}
-			return it.Err()
+			return nil
 		})
-		f = d.sum()
-		return err
 	})
-	return f, err
+	return m, err
+}
+
+func (mc *modelColl) dumpTree(c *Collection, id TreeID) error {
+	t, _ := c.Tree(id)
+	entries := map[string]string{}
+	before := ""
+	it := t.Iter()
+	for ok := it.Seek(nil); ok; ok = it.Next() {
+		k := string(it.Key())
+		if it.Err() == nil && len(entries) > 0 && k <= before {
+			return fmt.Errorf("key %q follows %q", k, before)
+		}
+		entries[k], before = string(it.Value()), k
+	}
+	if it.Err() == nil && t.Entries != uint64(len(entries)) {
+		return fmt.Errorf("%d keys, and %d are counted", len(entries), t.Entries)
+	}
+	mc.trees[id] = entries
+	return it.Err()
+}
+
+func (mc *modelColl) dumpRecords(c *Collection) error {
+	before, bytes := RecordID(0), 0
+	it := c.Records(0, false)
+	for it.Next() {
+		if it.ID() <= before {
+			return fmt.Errorf("record %d follows %d", it.ID(), before)
+		}
+		before = it.ID()
+		mc.records[before] = string(it.Bytes())
+		bytes += len(it.Bytes())
+	}
+	if it.Err() == nil && (c.Count() != uint64(len(mc.records)) || c.Bytes() != uint64(bytes)) {
+		return fmt.Errorf("%d records of %d bytes, and %d of %d are counted", len(mc.records), bytes, c.Count(), c.Bytes())
+	}
+	return it.Err()
 }
 
 // world is a Store on a simulated disk, the model beside it, and the history of the states that the model went through.
@@ -340,7 +375,7 @@ func (w *world) step() error {
 		if err := w.s.Checkpoint(); err != nil || w.r.IntN(3) > 0 {
 			return err
 		}
-		return w.s.Trim()
+		return errors.Join(w.s.Punch(), w.s.Trim())
 	case kind < 93:
 		return w.s.Mark()
 	case kind < 95:

@@ -86,8 +86,8 @@ func (s *Store) keep() {
 		if checkpoint {
 			if err := s.Checkpoint(); err != nil {
 				s.checkpointer.failed(s, err)
-			} else if s.trimDue() {
-				_ = s.Trim()
+			} else {
+				_ = s.reclaim()
 			}
 		}
 		if mark {
@@ -316,37 +316,6 @@ func (w *Writer) clearStep(id CollID) error {
 		return nil
 	}
 }
-
-// Trim gives the free end of the file back. Both meta pages are durable between checkpoints, and the allocator keeps what either
-// of them reaches.
-func (s *Store) Trim() error {
-	c := &s.checkpointer
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := s.refusal(); err != nil {
-		return err
-	}
-	return s.trim()
-}
-
-func (s *Store) trim() error {
-	if err := s.alloc.Trim(); err != nil {
-		return s.fail(err)
-	}
-	if err := s.file.Datasync(); err != nil {
-		return s.fail(err)
-	}
-	return nil
-}
-
-// trimDue reports whether a quarter of the file or more is free at its end: less would only be allocated again.
-func (s *Store) trimDue() bool {
-	file := s.alloc.Stats().File
-	return file > trimMin && uint64(s.alloc.Truncatable()) < file*3/4
-}
-
-// trimMin is a size in pages that is not worth cutting.
-const trimMin = 4096
 
 // Close waits for writes under way, publishes a checkpoint and closes. Snapshots must have been released.
 //

@@ -40,6 +40,8 @@ type Allocator struct {
 	reserve int // backed free pages that only privileged tickets may take
 	room    int // no region before it has room in a group
 
+	holeless bool // the file system cannot make holes
+
 	publishing       bool
 	curDir, oldDir   []Slot // directory pages of the newest durable meta and of the other one
 	nextDir          []Slot
@@ -223,6 +225,7 @@ type Stats struct {
 	Pending  uint64 // reached by a meta page only: free after a publish or two
 	Free     uint64
 	Unbacked uint64 // free ones not known to have storage
+	Holes    uint64 // free ones known to have none, since they were punched
 	Reserve  uint64
 	Regions  uint64
 }
@@ -240,6 +243,7 @@ func (a *Allocator) Stats() Stats {
 		Pending:  uint64(a.sum.pending),
 		Free:     uint64(a.sum.free),
 		Unbacked: uint64(a.sum.free - a.sum.backed),
+		Holes:    uint64(a.sum.free - a.sum.stored),
 		Reserve:  uint64(a.reserve),
 		Regions:  uint64(len(a.regions)),
 	}

@@ -127,6 +127,10 @@ func (a *Allocator) Check() error {
 			backed := bits.OnesCount64(free & r.backed[w])
 			t.free += bits.OnesCount64(free)
 			t.backed += backed
+			t.stored += bits.OnesCount64(free &^ r.holes[w])
+			if bad := r.holes[w] & (r.backed[w] | ^r.below(w)); bad != 0 {
+				return fmt.Errorf("page %d: a hole, and backed or beyond the end", r.pageOf(w, bad))
+			}
 			if r.isGroup(w) {
 				t.room += backed
 				if backed > 0 && w < r.room {

@@ -143,6 +143,29 @@ func TestAllocatorAgainstSets(t *testing.T) {
 					rt.Fatal(err)
 				}
 			},
+			"punch": func(rt *rapid.T) {
+				keep, shortest := rapid.IntRange(0, 200).Draw(rt, "keep"), rapid.IntRange(1, 70).Draw(rt, "shortest")
+				before := m.b.Stats()
+				runs, err := m.b.Punch(keep, shortest)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				busy := m.busy()
+				for _, r := range runs {
+					if r.Count < uint32(shortest) {
+						rt.Fatalf("punched %v, shorter than %d", r, shortest)
+					}
+					for _, id := range pagesOf(r) {
+						if busy[id] {
+							rt.Fatalf("page %d punched, but it is in use", id)
+						}
+					}
+				}
+				after := m.b.Stats()
+				if before.Free-before.Unbacked >= before.Reserve && after.Free-after.Unbacked < after.Reserve {
+					rt.Fatalf("before %+v, after %+v: the reserve was punched", before, after)
+				}
+			},
 			"reopen": m.reopen,
 			"":       m.compare,
 		})

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/multiforadb/multiforadb/engine/env"
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 )
 
 // ErrNew: neither meta page was ever written. The first open was interrupted before it made anything, or is this one.
@@ -80,6 +81,7 @@ func Pick(slot0, slot1 []byte, proven uint64, known bool) (Choice, error) {
 		return Choice{}, fmt.Errorf("no valid meta page: %w; %w", errs[0], errs[1])
 	}
 	if errs[0] != nil || errs[1] != nil {
+		probe.MetaTorn.Hit()
 		only := &metas[0]
 		if errs[0] != nil {
 			only = &metas[1]
@@ -98,6 +100,7 @@ func Pick(slot0, slot1 []byte, proven uint64, known bool) (Choice, error) {
 		return Choice{Chosen: *newer, Fallback: &fallback, Next: next(newer), Durable: true}, nil
 	}
 	// The newer one was written while the older one was durable, whether or not the block that says so survived.
+	probe.MetaOlder.Hit()
 	return Choice{Chosen: *older, Next: next(older), Durable: true}, nil
 }
 
@@ -130,6 +133,8 @@ func Settle(f env.File, c Choice) (Choice, error) {
 	case !c.Durable:
 		writes = 2
 	}
+	probe.MetaSettled.HitIf(writes == 1)
+	probe.MetaSettledTwice.HitIf(writes == 2)
 	for range writes {
 		before, m := c.Chosen, c.Chosen
 		m.Generation = c.Next

@@ -9,15 +9,16 @@ import "math/bits"
 //	old     reachable from the other durable meta
 //	next    reachable from the snapshot that is to be published next, as far as it is staged
 //	backed  known to have storage
+//	holes   free, and known to have none
 //	free    clear in used, cur, old and next, and below the end of the file
 //
-// The fixed pages are set in all maps but free. All words change through edit, which keeps the sums.
+// The fixed pages are set in all maps but free and holes. All words change through edit, which keeps the sums.
 type region struct {
 	first ID
 	fixed uint64 // mask of the fixed pages in word 0
 	limit int    // pages below the end of the file
 
-	used, cur, old, next, backed, free []uint64
+	used, cur, old, next, backed, holes, free []uint64
 
 	// grouped has a bit for each word that single pages are taken from: a group. Runs keep out of groups, and single pages
 	// of all else, so that pages that come and go one by one do not wear the runs down. A group that is all free is none.
@@ -42,12 +43,15 @@ type region struct {
 type tally struct {
 	free    int
 	backed  int // free ones that are backed
+	stored  int // free ones that are no holes
 	room    int // free ones that are backed and in a group
 	pending int // clear in used, but reachable from a meta
 	used    int // fixed ones included
 }
 
-func (t *tally) sub(u tally) { t.add(tally{-u.free, -u.backed, -u.room, -u.pending, -u.used}) }
+func (t *tally) sub(u tally) {
+	t.add(tally{-u.free, -u.backed, -u.stored, -u.room, -u.pending, -u.used})
+}
 
 func newRegion(g Geometry, number, limit int, sum *tally) *region {
 	r := &region{
@@ -56,12 +60,12 @@ func newRegion(g Geometry, number, limit int, sum *tally) *region {
 		sum:   sum,
 	}
 	words := int(g.RegionPages) / groupPages
-	mem := make([]uint64, 6*words)
-	for _, m := range []*[]uint64{&r.used, &r.cur, &r.old, &r.next, &r.backed, &r.free} {
+	mem := make([]uint64, 7*words)
+	for _, m := range []*[]uint64{&r.used, &r.cur, &r.old, &r.next, &r.backed, &r.holes, &r.free} {
 		*m, mem = mem[:words:words], mem[words:]
 		(*m)[0] = r.fixed
 	}
-	r.free[0] = 0
+	r.free[0], r.holes[0] = 0, 0
 	r.grouped = make([]uint64, (words+63)/64)
 	for w := range r.used {
 		r.count(w, +1)
@@ -77,6 +81,7 @@ func (r *region) count(w, sign int) {
 	t := tally{
 		free:    sign * bits.OnesCount64(free),
 		backed:  sign * backed,
+		stored:  sign * bits.OnesCount64(free&^r.holes[w]),
 		pending: sign * bits.OnesCount64((r.cur[w]|r.old[w]|r.next[w])&^r.used[w]),
 		used:    sign * bits.OnesCount64(r.used[w]),
 	}
@@ -90,6 +95,7 @@ func (r *region) count(w, sign int) {
 func (t *tally) add(u tally) {
 	t.free += u.free
 	t.backed += u.backed
+	t.stored += u.stored
 	t.room += u.room
 	t.pending += u.pending
 	t.used += u.used
@@ -117,7 +123,10 @@ func (r *region) recount(w int) {
 
 // setBacked says that the pages of word w have storage.
 func (r *region) setBacked(w int) {
-	r.edit(r.backed, w, r.below(w), 0)
+	r.count(w, -1)
+	r.backed[w] |= r.below(w)
+	r.holes[w] = 0
+	r.recount(w)
 	r.forget(w)
 }
 
@@ -173,6 +182,7 @@ func (r *region) setLimit(limit int) {
 	for w := from / groupPages; w < len(r.used) && w*groupPages < to; w++ {
 		r.count(w, -1)
 		r.backed[w] &= r.below(w) | r.fixedIn(w) // what was cut off has no storage
+		r.holes[w] &= r.below(w)
 		r.recount(w)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/multiforadb/multiforadb/engine/env"
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 )
 
 // Ticket holds free pages that have storage, for one writer and one goroutine. A write to one of them cannot run out of
@@ -48,6 +49,7 @@ func (a *Allocator) Reserve(q Request) (*Ticket, error) {
 	defer a.mu.Unlock()
 	for !a.fill(t, q, search{backed: true}) {
 		if a.backing { // the other task may be making room for this one as well
+			probe.TicketWaited.Hit()
 			a.changed.Wait()
 			continue
 		}
@@ -115,7 +117,9 @@ func (t *Ticket) extend(q Request) bool {
 	q.Privileged = t.privileged
 	t.a.mu.Lock()
 	defer t.a.mu.Unlock()
-	return t.a.fill(t, q, search{backed: true})
+	ok := t.a.fill(t, q, search{backed: true})
+	probe.TicketExtended.HitIf(ok)
+	return ok
 }
 
 // empty gives back all that the ticket holds.
@@ -170,6 +174,7 @@ func (a *Allocator) fillBacking(t *Ticket, q Request) error {
 		err = a.fillAndBack(t, q, search{grow: true})
 	}
 	if errors.Is(err, env.ErrNoSpace) && a.fill(t, q, search{backed: true, scraps: true}) {
+		probe.TicketScraps.Hit()
 		err = nil
 	}
 	if errors.Is(err, env.ErrNoSpace) {

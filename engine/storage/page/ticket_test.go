@@ -160,6 +160,43 @@ func TestTrimmedPagesNeedStorageAgain(t *testing.T) {
 	b.sound()
 }
 
+// What was punched comes back to the disk, is allocated again when it is needed, and what the disk then lacks is told in time.
+func TestPunchedPagesNeedStorageAgain(t *testing.T) {
+	b := newBench(t, DefaultGeometry)
+	held := b.take(Request{Runs: []uint32{100, 1000, 50}})
+	b.Free(held[1])
+	used := b.disk().Used()
+	runs, err := b.Punch(100, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n uint32
+	for _, r := range runs {
+		n += r.Count
+	}
+	if back := used - b.disk().Used(); back != int64(n)*Size || n < 900 || b.Stats().Holes != uint64(n) {
+		t.Fatalf("punched %d pages, the disk has %d bytes more; %+v", n, back, b.Stats())
+	}
+	if runs, err := b.Punch(100, 16); len(runs) > 0 || err != nil {
+		t.Fatal("punched twice:", runs, err)
+	}
+	b.disk().SetCapacity(b.disk().Used())
+	if _, err := b.Reserve(Request{Runs: []uint32{1000}}); !errors.Is(err, env.ErrNoSpace) {
+		t.Fatal(err)
+	}
+	b.disk().SetCapacity(0)
+	for _, r := range b.take(Request{Runs: []uint32{1000}}) {
+		b.disk().SetCapacity(b.disk().Used())
+		if _, err := b.f.WriteAt(make([]byte, int64(r.Count)*Size), int64(r.First)*Size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := b.Stats(); s.Holes > 100 {
+		t.Fatalf("%+v: holes in use", s)
+	}
+	b.sound()
+}
+
 // Writers take and give back while a publisher publishes and the disk is now and then full.
 func TestWritersBesideAPublisher(t *testing.T) {
 	b := newBench(t, Geometry{RegionPages: 512, Inline: 4, PerPage: 16})
@@ -239,6 +276,11 @@ func TestWritersBesideAPublisher(t *testing.T) {
 		}
 		if i%20 == 0 {
 			if err := b.Trim(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i%7 == 0 {
+			if _, err := b.Punch(50, 4); err != nil {
 				t.Fatal(err)
 			}
 		}
