@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/multiforadb/multiforadb/engine/env"
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 	"github.com/multiforadb/multiforadb/engine/storage/btree"
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 	"github.com/multiforadb/multiforadb/engine/storage/wal"
@@ -87,6 +88,7 @@ func (s *Store) checkpoint() error {
 		return err // nothing was written; the folds are still there
 	}
 	if err := s.writeCheckpoint(sn, folds, trees, w); err != nil {
+		probe.CheckpointFailed.Hit()
 		return s.fail(err)
 	}
 	return nil
@@ -224,6 +226,7 @@ func (s *Store) writeCheckpoint(sn *Snapshot, folds []fold, trees metaTrees, w *
 	}
 	s.alloc.Stage(built, runsOf(w.retired))
 
+	cleaned := s.stats.cleanedBytes.Load()
 	written := s.writePages(folds, built)
 	if written.err != nil {
 		return written.err
@@ -254,6 +257,7 @@ func (s *Store) writeCheckpoint(sn *Snapshot, folds []fold, trees metaTrees, w *
 	if err := s.mapping.Grow(size); err != nil {
 		return err
 	}
+	probe.CleaningDuringCheckpoint.HitIf(s.stats.cleanedBytes.Load() > cleaned)
 	older := c.meta.LSN
 	c.meta, c.next, c.trees, c.heads = meta, meta.Generation+1, trees, sn.heads
 	s.publishedMeta.Store(meta.Generation)

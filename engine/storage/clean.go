@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 	"github.com/multiforadb/multiforadb/engine/storage/slab"
 )
@@ -115,6 +116,7 @@ func (w *Writer) cleanStep(id CollID) error {
 		at.off += int64(size)
 	}
 	c.cleaning = at
+	probe.RecordsMoved.HitIf(moved > 0)
 	w.s.stats.cleanedBytes.Add(int64(bytes))
 	if at.off < end {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/multiforadb/multiforadb/engine/env"
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 	"github.com/multiforadb/multiforadb/engine/storage/btree"
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 	"github.com/multiforadb/multiforadb/engine/storage/slab"
@@ -403,6 +404,7 @@ func (c *Collection) settle() {
 	for _, x := range c.extentsChanged() {
 		d := c.deltas[x]
 		if x.live+d == 0 && x.run != c.head.open.run {
+			probe.ExtentEmptied.Hit()
 			c.gone = append(c.gone, x)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/multiforadb/multiforadb/engine/env"
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 )
 
@@ -103,6 +104,7 @@ func (c *Collection) install(b *batch) {
 	st := c.c
 	h := c.head
 	if h.cleared() && len(st.extents) == len(c.gone) {
+		probe.CollectionCleared.Hit()
 		h = nil
 	}
 	st.head.Store(h)
@@ -113,6 +115,7 @@ func (c *Collection) install(b *batch) {
 	}
 	st.buffer = c.buffer
 	for _, r := range c.slack {
+		probe.ExtentSlack.HitIf(r.Count > 0)
 		c.s.frames.closeOff(r)
 	}
 	if c.cleaning != (cleanPosition{}) {
@@ -196,6 +199,7 @@ func (c Commit) Wait() error {
 func (s *Store) lead(f func()) {
 	s.pipe.Lock()
 	for s.leading {
+		probe.LeaderWaited.Hit()
 		s.wantLead++
 		s.leadFree.Wait()
 		s.wantLead--
@@ -218,6 +222,7 @@ func (s *Store) handOn() {
 		return
 	}
 	// Nobody leads, so nobody swaps the open batch: it may be looked at without the gate.
+	probe.LeaderHandedOn.HitIf(s.open.waiting > 0)
 	if s.open.waiting > 0 {
 		s.open.cond.Signal()
 	}
@@ -244,6 +249,7 @@ func (s *Store) commitOpen(forCheckpoint bool) {
 		return
 	}
 	sn.lsn = s.visible.Load().lsn
+	probe.BatchOfSeveral.HitIf(len(b.parts) > 1)
 	if len(b.parts) > 0 {
 		end, err := s.log.Append(b.parts, s.publishedMeta.Load())
 		if err == nil {
@@ -251,6 +257,7 @@ func (s *Store) commitOpen(forCheckpoint bool) {
 		}
 		if err != nil {
 			// Set before anyone is woken. Followers, and writers that are queued, get "outcome unknown".
+			probe.FailedSyncIsFinal.Hit()
 			s.fail(err)
 			s.finish(b, ErrFailed)
 			return
@@ -304,6 +311,7 @@ func (s *Store) seal(forCheckpoint bool) (*batch, *Snapshot) {
 		for _, c := range s.appended {
 			c.appended = false
 			if h := c.head.Load(); h != nil && h.open.fill%page.Size != 0 {
+				probe.ExtentRounded.Hit()
 				n := *h
 				n.open = h.open.rounded()
 				c.head.Store(&n)

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/multiforadb/multiforadb/engine/env"
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 	"github.com/multiforadb/multiforadb/engine/storage/btree"
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 	"github.com/multiforadb/multiforadb/engine/storage/wal"
@@ -105,7 +106,10 @@ func (s *Store) create() (err error) {
 		return err
 	}
 	temp := path.Join(s.dir, dataNew)
-	if err := s.env.FS.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	switch err := s.env.FS.Remove(temp); {
+	case err == nil:
+		probe.DataFileUnfinished.Hit()
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	f, err := s.env.FS.Open(temp, env.OpenExclusive)
@@ -289,6 +293,7 @@ func (s *Store) replay(from wal.LSN) error {
 }
 
 func (s *Store) publishReplayed(end LSN) {
+	probe.ReplayedBatch.Hit()
 	b, sn := s.seal(false)
 	sn.lsn = end
 	s.publish(b, sn)
@@ -354,6 +359,7 @@ func (s *Store) vacate(id CollID) error {
 		if h := s.coll(id).head.Load(); !h.dropped {
 			return fmt.Errorf("collection %d is created, but exists: %w", id, ErrCorrupt)
 		}
+		probe.ReplayVacated.Hit()
 		if _, err := s.WriteFreeing(func(w *Writer) error { return w.clearStep(id) }); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 )
 
@@ -42,6 +43,7 @@ func (s *Store) Snapshot() *Snapshot {
 		if s.visible.Load() == sn {
 			return sn
 		}
+		probe.PinMissed.Hit()
 		sn.Release()
 	}
 }
@@ -80,6 +82,7 @@ func (s *Store) publish(b *batch, sn *Snapshot) {
 		if r.birth < prev.num {
 			prev.dead = append(prev.dead, r)
 		} else {
+			probe.BornAndGivenUp.Hit()
 			free = append(free, r.Run)
 		}
 	}
@@ -103,6 +106,7 @@ func (s *Store) bury(sn *Snapshot) {
 	older, newer := sn.older, sn.newer
 	for _, r := range sn.dead {
 		if older != nil && r.birth < older.num {
+			probe.DeadlistHandedOn.Hit()
 			older.dead = append(older.dead, r)
 		} else {
 			free = append(free, r.Run)
@@ -124,6 +128,7 @@ func (s *Store) bury(sn *Snapshot) {
 func (s *Store) free(runs []page.Run) {
 	s.chain.Lock()
 	if s.holding {
+		probe.FreeHeldBack.HitIf(len(runs) > 0)
 		s.held = append(s.held, runs...)
 		runs = nil
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/multiforadb/multiforadb/engine/env"
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 	"github.com/multiforadb/multiforadb/engine/storage/wal"
 )
@@ -79,15 +80,19 @@ func (s *Store) write(f func(w *Writer) error, k kind) (Commit, error) {
 			continue
 		}
 		if err != nil {
+			probe.FullDiskBetweenRuns.HitIf(need.pages > firstTicket && errors.Is(err, ErrDiskFull))
 			return Commit{}, err
 		}
 		c, err := w.run(f)
 		switch {
 		case len(w.short.runs) > 0 || w.short.pages > 0:
+			probe.TicketShort.Hit()
 			need.pages = max(need.pages, 2*(w.took.pages+w.short.pages))
 			need.runs = append(slices.Clone(w.took.runs), w.short.runs...)
 		case errors.Is(err, errMoved):
+			probe.HeadMoved.Hit()
 		case errors.Is(err, errLogRoom):
+			probe.LogRoomMade.Hit()
 			if err := s.makeLogRoom(len(w.log), k); err != nil {
 				return Commit{}, err
 			}
@@ -109,6 +114,7 @@ func (s *Store) begin(n need, k kind) (*Writer, error) {
 // noSpace gives the error for a reservation that did not succeed. Nothing was changed, so the database goes on.
 func (s *Store) noSpace(err error) error {
 	if errors.Is(err, env.ErrNoSpace) {
+		probe.FullDiskRefused.Hit()
 		s.wantCheckpoint() // it may free what is pending
 		return ErrDiskFull
 	}

@@ -3,6 +3,7 @@ package btree
 import (
 	"math"
 
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 )
 
@@ -109,6 +110,7 @@ func (ed *edit) lower() error {
 			return err
 		}
 		ed.retire(ed.h.Root)
+		probe.RootLowered.Hit()
 		ed.h.Root = child
 		ed.h.Height--
 	}
@@ -199,6 +201,8 @@ func (ed *edit) pair(level, i int) (*pair, error) {
 
 // merge writes the items of both pages into the path's page, and takes the sibling out of the parent.
 func (ed *edit) merge(p *pair) error {
+	probe.LeavesMerged.HitIf(p.level == 0)
+	probe.BranchesMerged.HitIf(p.level > 0)
 	st, parent := &ed.path[p.level], &ed.path[p.level+1]
 	if err := p.seq.write(st.n, 0, p.seq.len); err != nil {
 		return err
@@ -272,6 +276,7 @@ func (ed *edit) refill(p *pair) error {
 	if err := p.seq.write(right, cut+skip, p.seq.len); err != nil {
 		return err
 	}
+	probe.PageRefilled.Hit()
 	le.PutUint64(up.value, uint64(rightRef))
 	if err := s.write(parent.n, 0, s.len); err != nil {
 		return err

@@ -1,6 +1,9 @@
 package btree
 
-import "github.com/multiforadb/multiforadb/engine/storage/page"
+import (
+	"github.com/multiforadb/multiforadb/engine/env/probe"
+	"github.com/multiforadb/multiforadb/engine/storage/page"
+)
 
 // DropStep retires about maxPages pages of a tree from its right side: the last entry's overflow pages may make it more,
 // and the pages from the root to the cut are copied. What is left is a valid, smaller tree, to be read or dropped further
@@ -20,6 +23,7 @@ func DropStep(e page.Editor, h *Head, maxPages int) (done bool, err error) {
 			return false, d.lower()
 		}
 	}
+	probe.TreeCleared.Hit()
 	*h = Head{}
 	return true, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 )
 
@@ -95,6 +96,7 @@ func (ed *edit) writeChain(a, b []byte) (page.Ref, error) {
 	var first page.Ref
 	var last []byte
 	for rest := len(a) + len(b); rest > 0; {
+		probe.OverflowWritten.HitIf(last == nil)
 		ref, p, err := ed.e.New(page.TypeOverflow, 0)
 		if err != nil {
 			return 0, err
@@ -123,6 +125,7 @@ func (ed *edit) retireChain(it *item) (pages int, err error) {
 	if !it.over() {
 		return 0, nil
 	}
+	probe.OverflowRetired.Hit()
 	for c := it.openChain(ed.e); c.rest > 0; pages++ {
 		_, ref, err := c.page()
 		if err != nil {

@@ -3,6 +3,7 @@ package btree
 import (
 	"fmt"
 
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 )
 
@@ -69,6 +70,7 @@ func (ed *edit) item(key, value []byte) (item, error) {
 
 // separator makes the item for a separator and the child behind it.
 func (ed *edit) separator(key []byte, child page.Ref) (item, error) {
+	probe.SeparatorOverflow.HitIf(len(key) > keyMax)
 	return ed.item(key, le.AppendUint64(nil, uint64(child)))
 }
 
@@ -230,6 +232,7 @@ func repack(n *node, pos int, it *item) (bool, error) {
 // split moves a part of the path's page at level to a new one, with the item in one of them, and gives the separator for
 // the new page.
 func (ed *edit) split(level, pos int, it *item) (up item, err error) {
+	probe.SplitDepth3.HitIf(level >= 2)
 	n := ed.path[level].n
 	old := *n
 	s := splice(&old, pos, pos, it)
@@ -303,6 +306,7 @@ func (ed *edit) wishes(level, pos, m int) [2]int {
 	}
 	long := max(m/4, runMin)
 	if run >= long && pos == last+1 {
+		probe.SplitInRun.Hit()
 		if pos == m-1 {
 			return [2]int{before, -1}
 		}
@@ -344,5 +348,6 @@ func (ed *edit) grow(up *item) error {
 	}
 	ed.h.Root = ref
 	ed.h.Height++
+	probe.RootRaised.HitIf(ed.h.Height > 2)
 	return nil
 }

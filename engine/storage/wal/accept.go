@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/multiforadb/multiforadb/engine/env"
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 )
 
 // Accept makes what Recover decided final: it begins a new epoch, whose first segment holds a copy of the accepted blocks that
@@ -54,6 +55,7 @@ func (l *Log) accept(p *plan) error {
 	if err != nil {
 		return err
 	}
+	probe.LogTailCopied.HitIf(len(tail) > 0)
 	s, err := l.makeFirst(p, h, body)
 	if err != nil {
 		return err

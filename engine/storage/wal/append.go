@@ -3,6 +3,8 @@ package wal
 import (
 	"fmt"
 	"slices"
+
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 )
 
 // outKept is the largest output buffer that is kept from one batch to the next.
@@ -86,6 +88,7 @@ func (l *Log) append(records [][]byte, proven uint64) (LSN, error) {
 		return 0, l.fail(err)
 	}
 
+	probe.BatchSpansBlocks.HitIf(w.blocks > 1)
 	l.previous, l.writing = w.previous, w.claim
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,6 +102,7 @@ func (l *Log) append(records [][]byte, proven uint64) (LSN, error) {
 		l.content = l.end
 		l.stats.Batches++
 	} else {
+		probe.MarkWritten.Hit()
 		l.stats.Marks++
 	}
 	return l.end, nil
@@ -112,6 +116,7 @@ func (l *Log) writeOut(out []byte) error {
 		if lsn == s.end() {
 			s = l.ahead[0]
 			l.ahead = slices.Delete(l.ahead, 0, 1)
+			probe.BatchSpansSegments.HitIf(lsn > l.end)
 			l.live = append(l.live, s)
 		}
 		l.mu.Unlock()

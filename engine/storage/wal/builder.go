@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/pierrec/lz4/v4"
+
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 )
 
 // builder makes the blocks of one batch, for the places in the segments that they will have.
@@ -93,6 +95,7 @@ func (w *builder) payload(raw []byte) block {
 			*w.lz4 = new(lz4.Compressor)
 		}
 		if n, err := (*w.lz4).CompressBlock(raw, d[:full-unit-blockHeaderSize]); err == nil && n > 0 {
+			probe.BlockCompressed.Hit()
 			b.stored, b.flags = uint32(n), flagCompressed
 		}
 	}

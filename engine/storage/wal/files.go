@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/multiforadb/multiforadb/engine/env"
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 )
 
 // freeMax is how many released segments are kept to be used again; more are removed.
@@ -139,6 +140,7 @@ func (l *Log) make(old *segment, h header, body []byte) (*segment, error) {
 	defer l.mu.Unlock()
 	l.lastID = h.id
 	if old != nil {
+		probe.LogSegmentRecycled.Hit()
 		l.stats.Recycled++
 	} else {
 		l.stats.Made++
@@ -221,6 +223,7 @@ func (l *Log) discard(old []*segment) error {
 		}
 		l.mu.Unlock()
 		if !keep {
+			probe.LogSegmentRemoved.Hit()
 			errs = append(errs, s.file.Close(), l.env.FS.Remove(l.dir+"/"+s.name))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pierrec/lz4/v4"
 
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 )
 
@@ -165,6 +166,7 @@ func (p *plan) walk(from LSN) error {
 			if batch < p.durable {
 				return fmt.Errorf("wal: %s: %s, below the durable LSN %d: %w", p.place(pos), reason, p.durable, page.ErrCorrupt)
 			}
+			probe.LogBatchCut.HitIf(complete < len(p.blocks))
 			p.blocks, p.end = p.blocks[:complete], batch
 			return nil
 		}
