@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 	"github.com/multiforadb/multiforadb/sim/workload"
 )
 
@@ -15,8 +18,11 @@ type runCommand struct {
 	Seed    uint64        `help:"The first." default:"1"`
 	For     time.Duration `help:"Go on with new seeds for this long, whatever --seeds says."`
 	Profile string        `help:"Which faults: recoverable, errors, damage or all." enum:"recoverable,errors,damage,all" default:"all"`
-	Jobs    int           `help:"How many at once." default:"1"`
+	Jobs    int           `help:"How many at once; 0 is one for each processor." default:"0"`
 }
+
+// twice is how many seeds there are for one that runs twice: the hashes of its traces must be equal.
+const twice = 50
 
 // totals are what all runs together did.
 type totals struct {
@@ -24,7 +30,14 @@ type totals struct {
 }
 
 func (t totals) String() string {
-	return fmt.Sprintf("seeds %d  crash images %d  operations %d  faults %d  failures %d", t.seeds, t.images, t.operations, t.faults, t.failures)
+	hit, all := 0, probe.All()
+	for _, p := range all {
+		if p.Hits > 0 {
+			hit++
+		}
+	}
+	return fmt.Sprintf("seeds %d  crash images %d  operations %d  faults %d  probes hit %d/%d  failures %d",
+		t.seeds, t.images, t.operations, t.faults, hit, len(all), t.failures)
 }
 
 type job struct {
@@ -32,11 +45,13 @@ type job struct {
 	profile workload.Profile
 }
 
+// Run runs seeds until they or the time are used up.
 func (c *runCommand) Run() error {
 	profiles := workload.Profiles
 	if c.Profile != "all" {
 		profiles = []workload.Profile{workload.Profile(c.Profile)}
 	}
+	probe.Count()
 	began := time.Now()
 	queue := make(chan job)
 	go func() {
@@ -51,10 +66,13 @@ func (c *runCommand) Run() error {
 	var wg sync.WaitGroup
 	var sum totals
 	live := terminal()
-	for range max(c.Jobs, 1) {
+	if c.Jobs <= 0 {
+		c.Jobs = runtime.GOMAXPROCS(0)
+	}
+	for range c.Jobs {
 		wg.Go(func() {
 			for j := range queue {
-				r := workload.Run(j.seed, j.profile)
+				r := j.run()
 				mu.Lock()
 				sum.seeds++
 				sum.images += r.Images
@@ -65,7 +83,8 @@ func (c *runCommand) Run() error {
 				}
 				if r.Err != nil {
 					sum.failures++
-					report(r)
+					fmt.Printf("FAILED  seed %d  profile %s\n  config: %s\n  %v\n  replay: %s\n  shrink: go run ./cmd/sim shrink --seed %d --profile %s --out DIR\n",
+						r.Seed, r.Profile, r.Config, r.Err, r.Replay(), r.Seed, r.Profile)
 				}
 				if live {
 					fmt.Printf("%v  %v", sum, time.Since(began).Round(time.Second))
@@ -78,41 +97,42 @@ func (c *runCommand) Run() error {
 	if live {
 		fmt.Print("\r\x1b[K")
 	}
-	minutes := time.Since(began).Minutes()
+	took := time.Since(began)
 	fmt.Printf("%v\n", sum)
-	fmt.Fprintf(os.Stderr, "%.0f crash images a minute, in %v\n", float64(sum.images)/minutes, time.Since(began).Round(time.Second))
+	fmt.Fprintf(os.Stderr, "%.0f crash images a minute, in %v\n", float64(sum.images)/took.Minutes(), took.Round(100*time.Millisecond))
+	if missed := missed(); len(missed) > 0 {
+		fmt.Fprintf(os.Stderr, "probes not hit: %s\n", strings.Join(missed, ", "))
+	}
 	if sum.failures > 0 {
 		return errors.New("the engine failed")
 	}
 	return nil
 }
 
-// report prints a failure, and how to see it again. Its error names the choice of the crash image.
-func report(r workload.Result) {
-	fmt.Printf("FAILED  seed %d  profile %s\n  config: %s\n  %v\n  replay: %s\n", r.Seed, r.Profile, r.Config, r.Err, r.Replay())
+// run runs a seed; one in so many twice.
+func (j job) run() workload.Result {
+	r := workload.Run(j.seed, j.profile)
+	if r.Err != nil || j.seed%twice != 0 {
+		return r
+	}
+	if again := workload.Run(j.seed, j.profile); again.Hash != r.Hash || again.Images != r.Images {
+		r.Err = fmt.Errorf("the same seed ran in two ways: hash %x, then %x; %d images, then %d", r.Hash, again.Hash, r.Images, again.Images)
+	}
+	return r
+}
+
+// missed names the probes that were not hit.
+func missed() (names []string) {
+	for _, p := range probe.All() {
+		if p.Hits == 0 {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // terminal reports whether someone is watching.
 func terminal() bool {
 	info, err := os.Stdout.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-type replayCommand struct {
-	Seed    uint64 `help:"Which." required:""`
-	Profile string `help:"Of which profile: recoverable, errors or damage." enum:"recoverable,errors,damage" default:"recoverable"`
-}
-
-func (c *replayCommand) Run() error {
-	r := workload.Run(c.Seed, workload.Profile(c.Profile))
-	fmt.Printf("seed %d  profile %s\nconfig: %s\nsteps %d  crash images %d  operations %d  faults %d\njudged: %+v\n", r.Seed, r.Profile, r.Config,
-		r.Steps, r.Images, r.Operations, r.Faults, r.Judged)
-	if r.Err != nil {
-		fmt.Printf("FAILED: %v\n", r.Err)
-	}
-	fmt.Printf("hash %x\n", r.Hash)
-	if r.Err != nil {
-		return errors.New("the seed fails")
-	}
-	return nil
 }
