@@ -93,6 +93,35 @@ func Lookup(doc []byte, name string) bson.RawValue {
 	return Missing
 }
 
+// LookupAll puts into out the first fields of doc with these names, as Lookup finds them one by one.
+func LookupAll(doc []byte, names []string, out []bson.RawValue) {
+	clear(out)
+	left := len(names)
+	n := len(doc)
+	if n < 5 || uint64(binary.LittleEndian.Uint32(doc)) != uint64(n) {
+		return
+	}
+	for b := doc[4 : n-1]; len(b) > 0 && left > 0; {
+		t := bson.Type(b[0])
+		n := bytes.IndexByte(b[1:], 0)
+		if n < 0 {
+			return
+		}
+		data := b[n+2:]
+		size := valueSize(t, data)
+		if size < 0 || size > len(data) {
+			return
+		}
+		for i, name := range names {
+			if n == len(name) && string(b[1:n+1]) == name && out[i].Type == 0 {
+				out[i] = bson.RawValue{Type: t, Value: data[:size:size]}
+				left--
+			}
+		}
+		b = data[size:]
+	}
+}
+
 // At is element i of an array's bytes, or Missing.
 func At(array []byte, i int) bson.RawValue {
 	if i < 0 {

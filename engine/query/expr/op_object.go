@@ -2,6 +2,7 @@ package expr
 
 import (
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/multiforadb/multiforadb/engine/value"
 )
@@ -57,6 +58,23 @@ func (m *Merger) Add(v bson.RawValue) error {
 
 // Size is about how many bytes the merged document has.
 func (m *Merger) Size() int { return m.size }
+
+// Save appends the fields that were merged, as a document; Load takes them. b must live until Value.
+func (m *Merger) Save(dst []byte) []byte {
+	at, dst := bsoncore.ReserveLength(dst)
+	for i, name := range m.names {
+		dst = append(append(append(dst, byte(m.values[i].Type)), name...), 0)
+		dst = append(dst, m.values[i].Value...)
+	}
+	dst = append(dst, 0)
+	return bsoncore.UpdateLength(dst, at, int32(len(dst))-at)
+}
+
+func (m *Merger) Load(b []byte) {
+	if len(b) > 0 {
+		m.Add(value.Document(b)) // a document is no error
+	}
+}
 
 // Value is the merged document.
 func (m *Merger) Value() (bson.RawValue, error) {

@@ -1,12 +1,12 @@
 package pipeline
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query/expr"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
@@ -16,6 +16,7 @@ import (
 type ranked struct {
 	op     string
 	n      int
+	size   *expr.Expr // what n is, if it depends on the group
 	single bool
 	drop   bool // nullish values do not count
 	tail   bool // the last n are wanted
@@ -28,17 +29,34 @@ type rankedRow struct {
 	v   bson.RawValue
 }
 
-// constantN reads the operand n.
-func (p *parser) constantN(op string, v bson.RawValue) (int, error) {
+// size reads the operand n: a number, or an expression over the key of the group.
+func (p *parser) size(op string, v bson.RawValue) (n int, of *expr.Expr, err error) {
 	e, err := p.expression(v)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	c, ok := e.Constant()
 	if !ok {
-		return 0, mongoerr.NotImplemented.Errorf("the 'n' of %s must be a constant here", op)
+		return 0, e, nil
 	}
-	return expr.CheckN(op, c)
+	n, err = expr.CheckN(op, c)
+	return n, nil, err
+}
+
+// begin finds out n.
+func (a *ranked) begin(c *expr.Context, id bson.RawValue) error {
+	if a.size == nil {
+		return nil
+	}
+	doc := bson.Raw{5, 0, 0, 0, 0}
+	if id.Type == bson.TypeEmbeddedDocument {
+		doc = bson.Raw(id.Value)
+	}
+	v, err := a.size.Eval(c, doc)
+	if err == nil {
+		a.n, err = expr.CheckN(a.op, v)
+	}
+	return err
 }
 
 // parseN reads {$firstN: {n: 2, input: e}} and its kin.
@@ -63,7 +81,7 @@ func parseN(p *parser, op string, arg bson.RawValue) (*accumulation, error) {
 	if input.Type == 0 {
 		return nil, code(5787907).Errorf("missing value for 'input' in %s", op)
 	}
-	count, err := p.constantN(op, n)
+	count, size, err := p.size(op, n)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +97,7 @@ func parseN(p *parser, op string, arg bson.RawValue) (*accumulation, error) {
 		sign = -1
 	}
 	return &accumulation{[]*expr.Expr{e}, func() accumulator {
-		r := &ranked{op: op, n: count, drop: sign != 0, tail: op == "$lastN"}
+		r := &ranked{op: op, n: count, size: size, drop: sign != 0, tail: op == "$lastN"}
 		if sign != 0 {
 			r.order = func(c *expr.Context, a, b []bson.RawValue) int { return sign * compare(c, a[0], b[0]) }
 		}
@@ -115,9 +133,10 @@ func parseTop(p *parser, op string, arg bson.RawValue) (*accumulation, error) {
 		return nil, code(5788005).Errorf("'sortBy' in %s must be an object", op)
 	}
 	count := 1
+	var size *expr.Expr
 	if !single {
 		var err error
-		if count, err = p.constantN(op, n); err != nil {
+		if count, size, err = p.size(op, n); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +150,7 @@ func parseTop(p *parser, op string, arg bson.RawValue) (*accumulation, error) {
 	}
 	root, err := p.expression(value.String("$$ROOT"))
 	return &accumulation{[]*expr.Expr{e, root}, func() accumulator {
-		return &topped{ranked{op: op, n: count, single: single, tail: strings.HasPrefix(op, "$bottom"), order: order.Compare}, order}
+		return &topped{ranked{op: op, n: count, size: size, single: single, tail: strings.HasPrefix(op, "$bottom"), order: order.Compare}, order}
 	}}, err
 }
 
@@ -198,4 +217,28 @@ func (a *ranked) result(*expr.Context) (bson.RawValue, error) {
 		b.add(r.v)
 	}
 	return value.Array(b.raw()), nil
+}
+
+// save appends, for each row, how many values its key has, these, and its value.
+func (a *ranked) save(dst []byte) []byte {
+	for _, r := range a.rows {
+		dst = binary.AppendUvarint(dst, uint64(len(r.key)))
+		dst = appendValue(appendValues(dst, r.key), r.v)
+	}
+	return dst
+}
+
+func (a *ranked) load(b []byte) {
+	for len(b) > 0 {
+		n, size := binary.Uvarint(b)
+		b = b[size:]
+		var r rankedRow
+		for range n {
+			var k bson.RawValue
+			k, b = cutValue(b)
+			r.key = append(r.key, k)
+		}
+		r.v, b = cutValue(b)
+		a.rows = append(a.rows, r)
+	}
 }

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"encoding/binary"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/multiforadb/multiforadb/engine/query/expr"
@@ -16,6 +18,8 @@ func (a *sum) add(_ *expr.Context, args []bson.RawValue) (int, error) {
 }
 
 func (a *sum) result(*expr.Context) (bson.RawValue, error) { return a.Sum(), nil }
+func (a *sum) save(dst []byte) []byte                      { return a.Save(dst) }
+func (a *sum) load(b []byte)                               { a.Load(b) }
 
 // average is $avg.
 type average struct{ expr.Total }
@@ -26,6 +30,8 @@ func (a *average) add(_ *expr.Context, args []bson.RawValue) (int, error) {
 }
 
 func (a *average) result(*expr.Context) (bson.RawValue, error) { return a.Average(), nil }
+func (a *average) save(dst []byte) []byte                      { return a.Save(dst) }
+func (a *average) load(b []byte)                               { a.Load(b) }
 
 // parseCountAccumulator reads {$count: {}}.
 func parseCountAccumulator(_ *parser, _ string, arg bson.RawValue) (*accumulation, error) {
@@ -44,6 +50,13 @@ func (a *counter) add(*expr.Context, []bson.RawValue) (int, error) {
 }
 
 func (a *counter) result(*expr.Context) (bson.RawValue, error) { return number(int64(*a)), nil }
+
+func (a *counter) save(dst []byte) []byte { return binary.AppendUvarint(dst, uint64(*a)) }
+
+func (a *counter) load(b []byte) {
+	n, _ := binary.Uvarint(b)
+	*a = counter(n)
+}
 
 // extreme is $min and $max; null and missing do not count.
 type extreme struct {
@@ -64,6 +77,9 @@ func (a *extreme) add(c *expr.Context, args []bson.RawValue) (int, error) {
 
 func (a *extreme) result(*expr.Context) (bson.RawValue, error) { return a.best, nil }
 
+func (a *extreme) save(dst []byte) []byte { return appendValue(dst, a.best) }
+func (a *extreme) load(b []byte)          { a.best, _ = cutValue(b) }
+
 // first is $first.
 type first struct {
 	seen bool
@@ -80,6 +96,19 @@ func (a *first) add(_ *expr.Context, args []bson.RawValue) (int, error) {
 
 func (a *first) result(*expr.Context) (bson.RawValue, error) { return a.v, nil }
 
+func (a *first) save(dst []byte) []byte {
+	if !a.seen {
+		return dst
+	}
+	return appendValue(dst, a.v)
+}
+
+func (a *first) load(b []byte) {
+	if a.seen = len(b) > 0; a.seen {
+		a.v, _ = cutValue(b)
+	}
+}
+
 // last is $last.
 type last struct{ v bson.RawValue }
 
@@ -90,6 +119,9 @@ func (a *last) add(_ *expr.Context, args []bson.RawValue) (int, error) {
 }
 
 func (a *last) result(*expr.Context) (bson.RawValue, error) { return a.v, nil }
+
+func (a *last) save(dst []byte) []byte { return appendValue(dst, a.v) }
+func (a *last) load(b []byte)          { a.v, _ = cutValue(b) }
 
 // push is $push; missing is left out.
 type push struct{ list builder }
@@ -114,6 +146,18 @@ func (a *push) result(*expr.Context) (bson.RawValue, error) {
 	return value.Array(b.raw()), nil
 }
 
+func (a *push) save(dst []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(a.list.n)), a.list.b...)
+}
+
+func (a *push) load(b []byte) {
+	n, size := binary.Uvarint(b)
+	a.list.n = int(n)
+	if size < len(b) {
+		a.list.b = b[size:len(b):len(b)]
+	}
+}
+
 // distinct is $addToSet.
 type distinct struct{ groups *groups }
 
@@ -135,6 +179,16 @@ func (a *distinct) add(_ *expr.Context, args []bson.RawValue) (int, error) {
 
 func (a *distinct) result(*expr.Context) (bson.RawValue, error) { return arrayOf(a.groups.keys), nil }
 
+func (a *distinct) save(dst []byte) []byte { return appendValues(dst, a.groups.keys) }
+
+func (a *distinct) load(b []byte) {
+	for len(b) > 0 {
+		var v bson.RawValue
+		v, b = cutValue(b)
+		a.groups.find(v)
+	}
+}
+
 // spread is $stdDevPop and $stdDevSamp.
 type spread struct {
 	expr.Spread
@@ -147,6 +201,8 @@ func (a *spread) add(_ *expr.Context, args []bson.RawValue) (int, error) {
 }
 
 func (a *spread) result(*expr.Context) (bson.RawValue, error) { return a.Deviation(a.sample), nil }
+func (a *spread) save(dst []byte) []byte                      { return a.Save(dst) }
+func (a *spread) load(b []byte)                               { a.Load(b) }
 
 // merged is $mergeObjects.
 type merged struct{ expr.Merger }
@@ -158,6 +214,9 @@ func (a *merged) add(_ *expr.Context, args []bson.RawValue) (int, error) {
 }
 
 func (a *merged) result(*expr.Context) (bson.RawValue, error) { return a.Value() }
+
+func (a *merged) save(dst []byte) []byte { return a.Save(dst) }
+func (a *merged) load(b []byte)          { a.Load(b) }
 
 // percentiles is $percentile and $median.
 type percentiles struct {
@@ -179,6 +238,9 @@ func (a *percentiles) result(*expr.Context) (bson.RawValue, error) {
 	}
 	return arrayOf(list), nil
 }
+
+func (a *percentiles) save(dst []byte) []byte { return a.Save(dst) }
+func (a *percentiles) load(b []byte)          { a.Load(b) }
 
 func parsePercentile(p *parser, op string, arg bson.RawValue) (*accumulation, error) {
 	v, err := fields(op, arg, "input", "p", "method")

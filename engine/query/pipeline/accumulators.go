@@ -55,12 +55,29 @@ type accumulator interface {
 	add(c *expr.Context, args []bson.RawValue) (grew int, err error)
 	// result may be asked for more than once, and may be missing, which is null in a document.
 	result(c *expr.Context) (bson.RawValue, error)
+	// save appends all of that as bytes; load makes a new accumulator go on from there. It may keep b.
+	save(dst []byte) []byte
+	load(b []byte)
+}
+
+// beginner is an accumulator that depends on the key of its group.
+type beginner interface {
+	begin(c *expr.Context, id bson.RawValue) error
 }
 
 // accumulation is an accumulator as it is written: the expressions that feed it, and how it begins.
 type accumulation struct {
 	exprs []*expr.Expr
 	make  func() accumulator
+}
+
+// start is the accumulator of a group that begins; id is its key.
+func (n *accumulation) start(c *expr.Context, id bson.RawValue) (accumulator, error) {
+	a := n.make()
+	if b, ok := a.(beginner); ok {
+		return a, b.begin(c, id)
+	}
+	return a, nil
 }
 
 // feed evaluates the expressions for doc and adds their values to a. args is memory to use again.

@@ -26,9 +26,14 @@ func newGroups(o *Options) *groups {
 	return g
 }
 
+// fresh is an empty table with the same hash.
+func (g *groups) fresh() *groups { return &groups{first: map[uint64]int32{}, opts: g.opts, seed: g.seed} }
+
 // find is the number of v, and whether it is new. The bytes of a new one are copied.
-func (g *groups) find(v bson.RawValue) (int, bool) {
-	h := g.hash(v)
+func (g *groups) find(v bson.RawValue) (int, bool) { return g.findHashed(g.hash(v), v) }
+
+// findHashed is find for those who have the hash.
+func (g *groups) findHashed(h uint64, v bson.RawValue) (int, bool) {
 	for n := g.first[h]; n > 0; n = g.next[n-1] {
 		if g.equal(g.keys[n-1], v) {
 			return int(n - 1), false

@@ -12,20 +12,17 @@ import (
 // bucketStage is $bucket: groups by the boundaries that a value lies between. They come out in the order of the boundaries, the
 // default bucket where its name sorts.
 type bucketStage struct {
-	by         computed
+	grouping
 	boundaries []bson.RawValue
 	other      bson.RawValue // the default bucket's _id; missing: there is none
-	names      []string
-	accs       []*accumulation
-	opts       *Options
-	budget     budget
 }
 
 func parseBucket(p *parser, arg bson.RawValue) (stage, error) {
 	if arg.Type != bson.TypeEmbeddedDocument {
 		return nil, code(40201).Errorf("argument to $bucket stage must be an object, but found type: %s", value.TypeName(arg.Type))
 	}
-	s := &bucketStage{opts: p.opts, budget: p.budget("$bucket")}
+	s := &bucketStage{grouping: grouping{who: "$bucket", opts: p.opts}}
+	s.key = s.bucket
 	for it := value.Elements(arg.Value); it.Next(); {
 		v := it.Value()
 		var err error
@@ -35,8 +32,7 @@ func parseBucket(p *parser, arg bson.RawValue) (stage, error) {
 				return nil, code(40202).Errorf("the $bucket 'groupBy' field must be defined as a $-prefixed path or an expression, but found: %s",
 					value.Brief(v, 100))
 			}
-			s.by.c = p.opts.Context
-			s.by.Expr, err = p.expression(v)
+			s.id, err = p.expression(v)
 		case "boundaries":
 			s.boundaries, err = p.boundaries(v)
 		case "default":
@@ -59,7 +55,7 @@ func parseBucket(p *parser, arg bson.RawValue) (stage, error) {
 			return nil, err
 		}
 	}
-	if s.by.Expr == nil || s.boundaries == nil {
+	if s.id == nil || s.boundaries == nil {
 		return nil, code(40198).Errorf("$bucket requires 'groupBy' and 'boundaries' to be specified")
 	}
 	if n := len(s.boundaries); s.other.Type != 0 && p.opts.compare(s.other, s.boundaries[0]) >= 0 && p.opts.compare(s.other, s.boundaries[n-1]) < 0 {
@@ -71,7 +67,8 @@ func parseBucket(p *parser, arg bson.RawValue) (stage, error) {
 			return nil, err
 		}
 	}
-	return s, nil
+	order, err := parseSort(p, value.MustParse("{_id: 1}"))
+	return chain{s, order}, err
 }
 
 // isExpression says whether v is a path or an operator.
@@ -136,48 +133,18 @@ func (p *parser) output(stage string, v bson.RawValue, wrong code) (names []stri
 	return names, accs, nil
 }
 
-func (s *bucketStage) run(in Iterator) Iterator {
-	return after(in, func() (Iterator, error) {
-		t := newTable(s.opts, s.accs, s.budget)
-		n := len(s.boundaries)
-		err := each(in, func(doc bson.Raw) error {
-			v, err := s.by.Eval(doc)
-			if err != nil {
-				return err
-			}
-			i := sort.Search(n, func(i int) bool { return s.opts.compare(s.boundaries[i], v) > 0 })
-			switch {
-			case i > 0 && i < n:
-				return t.add(s.boundaries[i-1], doc)
-			case s.other.Type != 0:
-				return t.add(s.other, doc)
-			}
-			return code(40066).Errorf("$switch could not find a matching branch for an input, and no default was specified: the value %s is in no bucket",
-				value.Brief(v, 100))
-		})
-		if err != nil {
-			return nil, err
-		}
-		t.order()
-		return t.iterator(s.names), nil
-	})
-}
-
-// order sorts the groups by their keys.
-func (t *table) order() {
-	n := len(t.accs)
-	at := make([]int, len(t.groups.keys))
-	for i := range at {
-		at[i] = i
+// bucket is the _id of the bucket that a value falls into.
+func (s *bucketStage) bucket(v bson.RawValue) (bson.RawValue, error) {
+	n := len(s.boundaries)
+	i := sort.Search(n, func(i int) bool { return s.opts.compare(s.boundaries[i], v) > 0 })
+	switch {
+	case i > 0 && i < n:
+		return s.boundaries[i-1], nil
+	case s.other.Type != 0:
+		return s.other, nil
 	}
-	slices.SortStableFunc(at, func(a, b int) int { return t.opts.compare(t.groups.keys[a], t.groups.keys[b]) })
-	keys := make([]bson.RawValue, 0, len(at))
-	states := make([]accumulator, 0, len(t.states))
-	for _, i := range at {
-		keys = append(keys, t.groups.keys[i])
-		states = append(states, t.states[i*n:i*n+n]...)
-	}
-	t.groups.keys, t.states = keys, states
+	return v, code(40066).Errorf("$switch could not find a matching branch for an input, and no default was specified: the value %s is in no bucket",
+		value.Brief(v, 100))
 }
 
 // bucketAutoStage is $bucketAuto: so many groups of about equal size.
@@ -324,7 +291,10 @@ func (s *bucketAutoStage) cut(rows []keyed, budget budget) (Iterator, error) {
 		id.field("max", high)
 		d.field("_id", value.Document(id.raw()))
 		for i, a := range s.accs {
-			states[i] = a.make()
+			var err error
+			if states[i], err = a.start(s.opts.Context, value.Null); err != nil {
+				return nil, err
+			}
 			for _, r := range rows[start:end] {
 				if err := a.feed(s.opts.Context, states[i], r.doc, &args, &budget); err != nil {
 					return nil, err

@@ -281,7 +281,10 @@ func (f *windowed) compute(p *partition) ([]bson.RawValue, error) {
 			return nil, err
 		}
 		if state == nil || lo != first || hi < next {
-			state, first, next, fresh = f.make(), lo, lo, true
+			if state, err = f.start(p.c, value.Null); err != nil {
+				return nil, err
+			}
+			first, next, fresh = lo, lo, true
 		}
 		for ; next < hi; next++ {
 			fresh = true
