@@ -11,6 +11,7 @@ import (
 type Case struct {
 	Seed    uint64  `json:"seed"`
 	Profile Profile `json:"profile"`
+	Program string  `json:"program,omitempty"` // "": the seed decides
 	Edit    Edit    `json:"edit"`
 }
 
@@ -68,9 +69,9 @@ type Watch struct {
 	Cut func(step int, where string, disk *simfs.FS, c Cut, err error)
 }
 
-// do is operation i of a client: f does it, and says in a few words what came of it. An operation that the edit drops is not
+// Do is operation i of a client: f does it, and says in a few words what came of it. An operation that the edit drops is not
 // done. All that f draws by chance must be drawn before, so that what is dropped changes nothing else.
-func (u *run) do(client string, i int, text string, f func() (outcome string)) {
+func (u *Frame) Do(client string, i int, text string, f func() (outcome string)) {
 	if u.edit.drops(client, i) {
 		return
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/multiforadb/multiforadb/simfs"
 )
 
-// fault is a call of the disk that fails: the n-th of its kind, or all from there on.
-type fault struct {
+// Fault is a call of the disk that fails: the n-th of its kind, or all from there on.
+type Fault struct {
 	how  simfs.Fault
 	op   simfs.Op
 	nth  int
@@ -21,7 +21,7 @@ type fault struct {
 	hits  int
 }
 
-func (f *fault) draw(r *rand.Rand, seed uint64) {
+func (f *Fault) draw(r *rand.Rand, seed uint64) {
 	f.op = []simfs.Op{simfs.OpSync, simfs.OpSync, simfs.OpWrite, simfs.OpSyncDir, simfs.OpAllocate, simfs.OpCreate, simfs.OpRename}[r.IntN(7)]
 	f.nth, f.more = 1+r.IntN(50), r.IntN(4) == 0
 	f.how = simfs.Fault{Err: simfs.EIO, Seed: seed}
@@ -42,7 +42,7 @@ func (f *fault) draw(r *rand.Rand, seed uint64) {
 	}
 }
 
-func (f *fault) String() string {
+func (f *Fault) String() string {
 	if f.op == "" {
 		return "none"
 	}
@@ -56,27 +56,29 @@ func (f *fault) String() string {
 	return s
 }
 
-func (f *fault) arm() {
+// Arm begins to count calls.
+func (f *Fault) Arm() {
 	f.mu.Lock()
 	f.armed = true
 	f.mu.Unlock()
 }
 
-func (f *fault) disarm() {
+// Disarm lets all calls succeed from here on.
+func (f *Fault) Disarm() {
 	f.mu.Lock()
 	f.armed = false
 	f.mu.Unlock()
 }
 
-// hit reports whether a call has failed.
-func (f *fault) hit() bool {
+// Hit reports whether a call has failed.
+func (f *Fault) Hit() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.hits > 0
 }
 
 // ask is the disk's hook.
-func (f *fault) ask(c simfs.Call) *simfs.Fault {
+func (f *Fault) ask(c simfs.Call) *simfs.Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.armed || f.op == "" || c.Op != f.op {

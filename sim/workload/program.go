@@ -55,6 +55,23 @@ func (k *known) looked() {
 	k.mu.Unlock()
 }
 
+// counting is the program in a run.
+type counting struct {
+	*Frame
+	r     *rand.Rand
+	o     storage.Options
+	known *known
+}
+
+func newCounting(u *Frame, r *rand.Rand) (Program, string) {
+	o := Options(r)
+	return &counting{u, r, o, new(known)}, fmt.Sprintf("block %d, checkpoint at %d bytes or %d edits, fan-out %d", o.BlockSize, o.CheckpointBytes,
+		o.CheckpointEdits, o.Tree.MaxEntries)
+}
+
+// Operations are acknowledged writes, and looks at snapshots.
+func (u *counting) Operations() int { return u.known.operations }
+
 func coll(i int) storage.CollID { return storage.CollID(i + 1) }
 
 func prepare(s *storage.Store) error {
@@ -138,7 +155,7 @@ func look(sn *storage.Snapshot, i int) (n uint64, err error) {
 }
 
 // pin protects the pages of the snapshot's trees.
-func (u *run) pin(sn *storage.Snapshot) (*judge.Pin, error) {
+func (u *counting) pin(sn *storage.Snapshot) (*judge.Pin, error) {
 	var refs []page.Ref
 	err := sn.Guard(func() error {
 		for i := range counters {
@@ -153,15 +170,15 @@ func (u *run) pin(sn *storage.Snapshot) (*judge.Pin, error) {
 		}
 		return nil
 	})
-	return u.judge.Pin(refs), err
+	return u.Judge.Pin(refs), err
 }
 
 // reader looks at snapshots, and at each of them twice.
-func (u *run) reader(w *sim.World, s *storage.Store, name string, r *rand.Rand, rounds int) {
+func (u *counting) reader(w *sim.World, s *storage.Store, name string, r *rand.Rand, rounds int) {
 	var before [counters]uint64
 	for round := range rounds {
 		pause := r.IntN(60)
-		u.do(name, round, fmt.Sprintf("read a snapshot twice, %d steps apart", pause), func() string {
+		u.Do(name, round, fmt.Sprintf("read a snapshot twice, %d steps apart", pause), func() string {
 			before = u.readTwice(w, s, before, pause)
 			return fmt.Sprint(before)
 		})
@@ -169,10 +186,10 @@ func (u *run) reader(w *sim.World, s *storage.Store, name string, r *rand.Rand, 
 }
 
 // readTwice looks at a snapshot before and after a pause. Nothing may be older than what was seen before.
-func (u *run) readTwice(w *sim.World, s *storage.Store, before [counters]uint64, pause int) (seen [counters]uint64) {
+func (u *counting) readTwice(w *sim.World, s *storage.Store, before [counters]uint64, pause int) (seen [counters]uint64) {
 	least, _ := u.known.bounds()
 	sn := s.Snapshot()
-	u.judge.Visible(uint64(sn.LSN()))
+	u.Judge.Visible(uint64(sn.LSN()))
 	for i := range counters {
 		n, err := look(sn, i)
 		if err != nil {
@@ -202,10 +219,10 @@ func (u *run) readTwice(w *sim.World, s *storage.Store, before [counters]uint64,
 }
 
 // looker looks at counters at head, and waits as a reply would.
-func (u *run) looker(w *sim.World, s *storage.Store, name string, rounds int) {
+func (u *counting) looker(w *sim.World, s *storage.Store, name string, rounds int) {
 	for round := range rounds {
 		i := round % counters
-		u.do(name, round, fmt.Sprintf("look at counter %d at head", i), func() string {
+		u.Do(name, round, fmt.Sprintf("look at counter %d at head", i), func() string {
 			var n uint64
 			c, err := s.Write(func(wr *storage.Writer) error {
 				b, err := wr.Lock(coll(i)).Record(1)
@@ -223,7 +240,7 @@ func (u *run) looker(w *sim.World, s *storage.Store, name string, rounds int) {
 }
 
 // outcome is what a client says of an operation. One that must not have failed ends the world.
-func (u *run) outcome(w *sim.World, s *storage.Store, err error, result any) string {
+func (u *counting) outcome(w *sim.World, s *storage.Store, err error, result any) string {
 	switch {
 	case err == nil:
 		return fmt.Sprint(result)
@@ -235,13 +252,13 @@ func (u *run) outcome(w *sim.World, s *storage.Store, err error, result any) str
 }
 
 // churn makes and drops a collection of its own.
-func (u *run) churn(w *sim.World, s *storage.Store, name string, r *rand.Rand, rounds int) {
+func (u *counting) churn(w *sim.World, s *storage.Store, name string, r *rand.Rand, rounds int) {
 	for round := range rounds {
 		sizes := make([]int, 1+round%3)
 		for i := range sizes {
 			sizes[i] = r.IntN(9000)
 		}
-		u.do(name, round, fmt.Sprintf("make a collection with records of %v bytes, and drop it", sizes), func() string {
+		u.Do(name, round, fmt.Sprintf("make a collection with records of %v bytes, and drop it", sizes), func() string {
 			return u.outcome(w, s, makeAndDrop(s, sizes), "done")
 		})
 	}
@@ -274,14 +291,14 @@ func makeAndDrop(s *storage.Store, sizes []int) error {
 }
 
 // client counts.
-func (u *run) client(w *sim.World, s *storage.Store, name string, r *rand.Rand, only, pads int) {
+func (u *counting) client(w *sim.World, s *storage.Store, name string, r *rand.Rand, only, pads int) {
 	for round := range 12 {
 		i := only
 		if i >= counters {
 			i = r.IntN(counters)
 		}
 		pad := r.IntN(pads + 1)
-		u.do(name, round, fmt.Sprintf("count counter %d up, with a record of %d bytes", i, pad), func() string {
+		u.Do(name, round, fmt.Sprintf("count counter %d up, with a record of %d bytes", i, pad), func() string {
 			n, err := increment(s, i, pad, u.known)
 			if err == nil {
 				u.known.ack(i, n)
@@ -292,22 +309,24 @@ func (u *run) client(w *sim.World, s *storage.Store, name string, r *rand.Rand, 
 }
 
 // broken reports whether err is what a client may be told because a call of the disk has failed.
-func (u *run) broken(s *storage.Store, err error) bool {
-	if !u.fault.hit() {
+func (u *counting) broken(s *storage.Store, err error) bool {
+	if !u.Fault.Hit() {
 		return false
 	}
 	return errors.Is(err, storage.ErrFailed) || errors.Is(err, storage.ErrDiskFull) || errors.Is(err, env.ErrNoSpace) || s.Failed() == nil
 }
 
-func (u *run) program(w *sim.World, r *rand.Rand) {
-	s, err := storage.Open(w.Env(), dir, u.o)
+// Main runs the clients.
+func (u *counting) Main(w *sim.World) {
+	r := u.r
+	s, err := storage.Open(w.Env(), Dir, u.o)
 	if err != nil {
 		w.Fail(err)
 	}
 	if err := prepare(s); err != nil {
 		w.Fail(err)
 	}
-	u.fault.arm()
+	u.Fault.Arm()
 	var tasks []func()
 	for k := range 2 + r.IntN(4) {
 		pads, only := r.IntN(800), r.IntN(2*counters)
@@ -330,8 +349,8 @@ func (u *run) program(w *sim.World, r *rand.Rand) {
 		u.failed(w, s)
 		return
 	}
-	u.fault.disarm()
-	if u.profile == Recoverable {
+	u.Fault.Disarm()
+	if u.Profile == Recoverable {
 		u.complete(w, s)
 	}
 	if err := s.Close(); err != nil {
@@ -340,7 +359,7 @@ func (u *run) program(w *sim.World, r *rand.Rand) {
 }
 
 // complete demands that everything was done, and that nothing is left over.
-func (u *run) complete(w *sim.World, s *storage.Store) {
+func (u *counting) complete(w *sim.World, s *storage.Store) {
 	sn := s.Snapshot()
 	_, most := u.known.bounds()
 	for i := range counters {
@@ -365,7 +384,7 @@ func (u *run) complete(w *sim.World, s *storage.Store) {
 }
 
 // failed looks at a database that has failed: it says so, shows what is durable, and touches the disk no more.
-func (u *run) failed(w *sim.World, s *storage.Store) {
+func (u *counting) failed(w *sim.World, s *storage.Store) {
 	if _, err := increment(s, 0, 1, new(known)); !errors.Is(err, storage.ErrFailed) {
 		w.Fail(fmt.Errorf("a failed database took a write: %v", err))
 	}

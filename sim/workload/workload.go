@@ -1,12 +1,13 @@
-// Package workload has the programs that the simulator runs against the storage engine, and judges what becomes of them.
+// Package workload runs programs against a simulated disk, and judges what becomes of them.
 //
 // One seed is one run: the sizes of everything, the mix of clients, the policy of the scheduler, where the power fails and
 // which call of the disk goes wrong all follow from it, so that [Run] of the same seed and profile gives the same hash of
 // the trace, always.
 //
-// The program is a set of clients that count (see program.go), in a world of package sim, beside readers, the checks of
-// package judge, and power cuts: at many steps of the disk an image is taken, opened, judged, now and then interrupted in
-// its own recovery, and written to; the run goes on beside that.
+// A [Program] runs in a world of package sim, beside the checks of package judge and power cuts: at many steps of the disk an
+// image is taken, opened, judged, now and then interrupted in its own recovery, and written to; the run goes on beside
+// that. The program of this package is a set of clients of the storage engine that count (see program.go); that of package
+// commands stands a layer higher.
 package workload
 
 import (
@@ -19,6 +20,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/multiforadb/multiforadb/engine/env"
 	"github.com/multiforadb/multiforadb/engine/storage"
 	"github.com/multiforadb/multiforadb/engine/storage/btree"
 	"github.com/multiforadb/multiforadb/engine/storage/page"
@@ -66,37 +68,76 @@ func (r Result) Replay() string {
 	return fmt.Sprintf("go run ./cmd/sim replay --seed %d --profile %s", r.Seed, r.Profile)
 }
 
-// run is a run under way.
-type run struct {
-	seed    uint64
-	profile Profile
+// Program is what a run does in its world, and what it knows of the states that a power cut may leave.
+type Program interface {
+	// Main is the world's first task. It opens the database in [Dir], arms the fault, and closes the database.
+	Main(w *sim.World)
+	// Known is what a power cut at this moment may leave. It is called beside the tasks of the world: what it shares with them needs a
+	// lock that is held across no call of the Env.
+	Known() Known
+	// Operations are how many were answered.
+	Operations() int
+}
+
+// Known is what the clients of a program know of its database at one moment. It is immutable.
+type Known interface {
+	// Open opens the database of an image. An error means that it does not open, is not sound, or is in no state that may be.
+	Open(e *env.Env) (Opened, error)
+	// Damaged opens a database whose durable bytes have changed. An error means a wrong answer, that is one which does not say
+	// what is damaged.
+	Damaged(e *env.Env) error
+}
+
+// Opened is the database of an image.
+type Opened interface {
+	// Known is what a power cut during its recovery may have left.
+	Known() Known
+	// LiveOn sees whether the database is good for more than reading, and survives the next power cut, which takes all of image
+	// that is not durable. It closes the database.
+	LiveOn(image *simfs.FS) error
+	Close() error
+}
+
+// Maker makes a program of a run. It draws from r what the program is, and tells it in a few words; Main may go on drawing.
+type Maker func(u *Frame, r *rand.Rand) (p Program, config string)
+
+// Frame is a run under way, as its program sees it.
+type Frame struct {
+	Seed    uint64
+	Profile Profile
+	Judge   *judge.Judge
+	Fault   Fault
+
 	edit    Edit
 	told    Watch
 	world   *sim.World
-	o       storage.Options
-	known   *known
+	program Program
 	disk    *simfs.FS
-	judge   *judge.Judge
 	cuts    cuts
-	fault   fault
 
 	opsMu sync.Mutex
 	ops   []Op
 }
 
-const dir = "/db"
+// Dir is where programs have their database.
+const Dir = "/db"
 
-// Run runs one seed.
+// Run runs one seed of this package's program.
 func Run(seed uint64, profile Profile) Result {
 	return RunCase(Case{Seed: seed, Profile: profile}, Watch{})
 }
 
-// RunCase runs a seed with changes, watched.
-func RunCase(c Case, told Watch) Result {
+// RunCase runs a seed of this package's program with changes, watched.
+func RunCase(c Case, told Watch) Result { return RunProgram(newCounting, c, told) }
+
+// RunProgram runs a seed of any program.
+func RunProgram(make Maker, c Case, told Watch) Result {
 	i := uint64(slices.Index(Profiles, c.Profile))
 	r := rand.New(rand.NewPCG(c.Seed, 9+i))
-	u := &run{seed: c.Seed, profile: c.Profile, edit: c.Edit, told: told, o: Options(r), known: new(known), disk: simfs.New(simfs.Options{})}
-	u.judge = judge.New(u.disk, dir, judge.Options{})
+	u := &Frame{Seed: c.Seed, Profile: c.Profile, edit: c.Edit, told: told, disk: simfs.New(simfs.Options{})}
+	u.Judge = judge.New(u.disk, Dir, judge.Options{})
+	var config string
+	u.program, config = make(u, r)
 	u.cuts = cuts{u: u, r: rand.New(rand.NewPCG(c.Seed, 21+i)), share: cmp.Or(c.Edit.Share, 40)}
 	opt := sim.Options{Seed: c.Seed, Policy: sim.PolicyOf(c.Seed), FS: u.disk, WriteBack: []float64{0, 0.002, 0.02}[r.IntN(3)],
 		Switches: c.Edit.Switches, Steps: c.Edit.Steps, Trace: told.Step}
@@ -104,32 +145,31 @@ func RunCase(c Case, told Watch) Result {
 		opt.StopAt = 1 + r.IntN(6000)
 	}
 	if c.Profile == Errors {
-		u.fault.draw(r, c.Seed)
+		u.Fault.draw(r, c.Seed)
 	}
 	u.disk.SetHooks(simfs.Hooks{Watch: u.watch, Fault: u.fails})
 	out := Result{Seed: c.Seed, Profile: c.Profile,
-		Config: fmt.Sprintf("%v, stop at step %d, write-back %v, fault %v, block %d, checkpoint at %d bytes or %d edits, fan-out %d",
-			opt.Policy, opt.StopAt, opt.WriteBack, &u.fault, u.o.BlockSize, u.o.CheckpointBytes, u.o.CheckpointEdits, u.o.Tree.MaxEntries)}
+		Config: fmt.Sprintf("%v, stop at step %d, write-back %v, fault %v, %s", opt.Policy, opt.StopAt, opt.WriteBack, &u.Fault, config)}
 	res := sim.Run(opt, func(w *sim.World) {
 		u.world = w
-		u.program(w, r)
+		u.program.Main(w)
 	})
 	defer u.disk.Discard()
 	u.disk.SetHooks(simfs.Hooks{})
 	out.Hash, out.Steps = res.Hash, res.Steps
-	if firstError(res.Err, u.judge.Err(), u.cuts.err) == nil {
+	if firstError(res.Err, u.Judge.Err(), u.cuts.err) == nil {
 		u.cuts.atEnd()
 	}
 	switch {
 	case res.Err != nil:
 		out.Err, out.Class = res.Err, "world: "+class(errors.Unwrap(res.Err))
-	case u.judge.Err() != nil:
-		out.Err, out.Class = u.judge.Err(), class(u.judge.Err())
+	case u.Judge.Err() != nil:
+		out.Err, out.Class = u.Judge.Err(), class(u.Judge.Err())
 	case u.cuts.err != nil:
 		out.Err, out.Class, out.Cut = u.cuts.err, "image: "+class(u.cuts.cause), &u.cuts.failed
 	}
-	out.Operations, out.Images, out.Faults = u.known.operations, u.cuts.images, u.fault.hits+u.cuts.damaged
-	out.Judged, out.Ops, out.Switches = u.judge.Counts(), u.ops, res.Switches
+	out.Operations, out.Images, out.Faults = u.program.Operations(), u.cuts.images, u.Fault.hits+u.cuts.damaged
+	out.Judged, out.Ops, out.Switches = u.Judge.Counts(), u.ops, res.Switches
 	return out
 }
 
@@ -154,22 +194,22 @@ func firstError(errs ...error) error {
 }
 
 // watch judges an event. The run ends at the first failure.
-func (u *run) watch(e simfs.Event) {
+func (u *Frame) watch(e simfs.Event) {
 	if u.told.Disk != nil {
 		u.told.Disk(u.world.Steps(), u.world.Task(), e)
 	}
-	u.judge.Watch(e)
-	if u.profile != Damage {
+	u.Judge.Watch(e)
+	if u.Profile != Damage {
 		u.cuts.watch(e)
 	}
-	if u.judge.Err() != nil || u.cuts.failure() != nil {
+	if u.Judge.Err() != nil || u.cuts.failure() != nil {
 		u.world.Stop()
 	}
 }
 
 // fails is the disk's hook.
-func (u *run) fails(c simfs.Call) *simfs.Fault {
-	f := u.fault.ask(c)
+func (u *Frame) fails(c simfs.Call) *simfs.Fault {
+	f := u.Fault.ask(c)
 	if f != nil && u.told.Fault != nil {
 		u.told.Fault(u.world.Steps(), u.world.Task(), c, *f)
 	}
