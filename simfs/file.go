@@ -131,12 +131,13 @@ func (ino *inode) strike(off int64, p []byte, by *origin) {
 	}
 }
 
-// room is how many pages are free.
+// room is how many pages are free. A power cut that undoes a removal may leave more used than there are: then it is none, which
+// hinders nobody who has storage already.
 func (d *FS) room() int64 {
 	if d.opt.Capacity == 0 {
 		return 1 << 60
 	}
-	return d.opt.Capacity/pageSize - d.used
+	return max(d.opt.Capacity/pageSize-d.used, 0)
 }
 
 func (f *file) Size() (size int64, err error) {

@@ -254,7 +254,11 @@ func (s *Store) Mark() error {
 }
 
 func (s *Store) mark() error {
-	var err error
+	// A full disk must not be met while leading, where it would be a failure.
+	err := s.makeLogRoom(0, freeing)
+	if err != nil {
+		return err
+	}
 	s.lead(func() {
 		if s.Failed() != nil {
 			err = ErrFailed
@@ -334,11 +338,11 @@ func (s *Store) Close() error {
 		if err == nil {
 			err = s.trim()
 		}
-		if errors.Is(err, ErrDiskFull) {
-			err = nil // what could not be published is in the log
-		}
 		if s.Failed() == nil {
 			err = errors.Join(err, s.mark())
+		}
+		if errors.Is(err, ErrDiskFull) && s.Failed() == nil {
+			err = nil // what could not be published is in the log
 		}
 	}
 	return errors.Join(err, s.release())
