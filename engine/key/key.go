@@ -42,6 +42,11 @@
 // are not whole, for strings and for null; otherwise it holds a byte per number, string and null in the key, in their
 // order, up to the last that is not 0, and is stored beside the key, not in it. Payloads of NaN stay forgotten.
 // Decode puts key and trailer together. Of arrays an index holds elements, and hashes are one-way: those are not covered.
+//
+// # Collations
+//
+// Under a collation a string or symbol is written as its collation's key instead of its own bytes, at any depth, and the order is
+// match.Compare's. Such a key does not tell what the string was, so an index with a collation covers no query.
 package key
 
 import (
@@ -113,8 +118,11 @@ func lastTag(t bson.Type) byte {
 }
 
 // Append appends the ascending key of v. Missing is undefined here, as in value.Compare; Pattern.Keys makes it null.
-func Append(dst []byte, v bson.RawValue) []byte {
-	e := encoder{dst: dst}
+func Append(dst []byte, v bson.RawValue) []byte { return AppendBy(nil, dst, v) }
+
+// AppendBy is Append under a collation, which may be nil.
+func AppendBy(c Collation, dst []byte, v bson.RawValue) []byte {
+	e := encoder{dst: dst, coll: c}
 	e.value(v)
 	return e.dst
 }
@@ -149,9 +157,16 @@ const (
 	isMissing    = 1
 )
 
+// Collation turns text into bytes that order as the text shall.
+type Collation interface {
+	AppendKey(dst, text []byte) []byte
+}
+
 // encoder appends keys to dst and their trailers to trailer.
 type encoder struct {
 	dst     []byte
+	coll    Collation // nil: text is its own key
+	collBuf []byte
 	trailer []byte
 	guesses int // zeros that the trailer still lacks, written only before something else
 	exists  bool
@@ -185,10 +200,10 @@ func (e *encoder) value(v bson.RawValue) {
 		e.note(guess)
 	case bson.TypeString:
 		e.note(guess)
-		e.text(v.Value[4 : len(v.Value)-1])
+		e.collated(v.Value[4 : len(v.Value)-1])
 	case bson.TypeSymbol:
 		e.note(isSymbol)
-		e.text(v.Value[4 : len(v.Value)-1])
+		e.collated(v.Value[4 : len(v.Value)-1])
 	case bson.TypeJavaScript:
 		e.text(v.Value[4 : len(v.Value)-1])
 	case bson.TypeEmbeddedDocument:
@@ -223,6 +238,14 @@ func (e *encoder) document(doc []byte) {
 		e.value(v)
 	}
 	e.dst = append(e.dst, tagEnd)
+}
+
+func (e *encoder) collated(s []byte) {
+	if e.coll != nil {
+		e.collBuf = e.coll.AppendKey(e.collBuf[:0], s)
+		s = e.collBuf
+	}
+	e.text(s)
 }
 
 func (e *encoder) text(s []byte) {

@@ -17,6 +17,8 @@ type Set struct {
 	Multikey uint32
 	// Exists says whether any of the fields existed.
 	Exists bool
+	// Arrays are the paths at which a wildcard's walk met an array.
+	Arrays []string
 
 	enc     encoder
 	entries []entry
@@ -47,7 +49,7 @@ func (s *Set) Trailer(i int) []byte {
 }
 
 func (s *Set) reset(fields int) {
-	s.Multikey, s.Exists = 0, false
+	s.Multikey, s.Exists, s.Arrays = 0, false, s.Arrays[:0]
 	s.enc.dst, s.enc.trailer = s.enc.dst[:0], s.enc.trailer[:0]
 	s.entries = s.entries[:0]
 	s.fields = slices.Grow(s.fields[:0], fields)[:fields]
@@ -62,6 +64,7 @@ func (s *Set) reset(fields int) {
 //     that name as well, that is error 16746. (So an index on such a path does not say all about null that Walk says.)
 //   - Fields may share one array, then each element gives one compound key. Two different arrays are CannotIndexParallelArrays.
 //   - Arrays under a hashed field are error 16766.
+//   - A wildcard's keys are those that Wild tells.
 func (p Pattern) Keys(s *Set, doc bson.Raw) error {
 	if err := p.keys(s, doc); err != nil {
 		return err
@@ -94,6 +97,11 @@ func (p Pattern) SortKey(dst []byte, s *Set, doc bson.Raw) ([]byte, error) {
 
 func (p Pattern) keys(s *Set, doc bson.Raw) error {
 	s.reset(len(p.Fields))
+	s.enc.coll = p.Collation
+	if p.Wild != nil {
+		p.Wild.keys(s, p.Fields[0].Kind, doc)
+		return nil
+	}
 	root := value.Document(doc)
 	for i := range s.fields {
 		s.fields[i] = cursor{at: root}

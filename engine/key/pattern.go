@@ -27,8 +27,12 @@ type Field struct {
 // Pattern says what an index holds of each document, or what a sort orders by: up to FieldsMax fields.
 type Pattern struct {
 	Fields []Field
+	// Wild is set for the pattern of a wildcard index: {"$**": 1}, {"a.$**": -1}.
+	Wild *Wild
 	// Sparse leaves out the keys none of whose fields exist in the document.
 	Sparse bool
+	// Collation orders strings; nil is by bytes.
+	Collation Collation
 }
 
 // FieldsMax is how many fields an index may have.
@@ -38,12 +42,23 @@ const FieldsMax = 32
 func ParsePattern(spec bson.Raw) (Pattern, error) {
 	var p Pattern
 	hashed := 0
+	seen := map[string]bool{}
 	for it := value.Elements(spec); it.Next(); {
 		name, v := string(it.Name()), it.Value()
 		f := Field{Path: value.ParsePath(name)}
-		if err := checkPath(name, f.Path); err != nil {
-			return Pattern{}, err
+		base, wild := cutWildcard(name)
+		if wild {
+			p.Wild = newWild(base)
 		}
+		if !wild || base != "" {
+			if err := checkPath(base, value.ParsePath(base)); err != nil {
+				return Pattern{}, err
+			}
+		}
+		if seen[f.Path.String()] {
+			return Pattern{}, mongoerr.CannotCreateIndex.Errorf("Index key pattern %s contains the field '%s' twice", show(spec), f.Path)
+		}
+		seen[f.Path.String()] = true
 		switch {
 		case value.IsNumber(v.Type):
 			switch c := value.Compare(v, value.Int32(0)); {
@@ -59,8 +74,8 @@ func ParsePattern(spec bson.Raw) (Pattern, error) {
 			case "hashed":
 				f.Kind = Hashed
 				hashed++
-			case "text", "2d", "2dsphere", "geoHaystack":
-				return Pattern{}, mongoerr.NotImplemented.Errorf("index type '%s' is not implemented", plugin)
+			case "text", "2d", "2dsphere":
+				return Pattern{}, mongoerr.NotImplemented.Errorf("indexes of type '%s' are not supported yet", plugin)
 			default:
 				return Pattern{}, mongoerr.CannotCreateIndex.Errorf("Unknown index plugin '%s'", plugin)
 			}
@@ -72,14 +87,30 @@ func ParsePattern(spec bson.Raw) (Pattern, error) {
 	}
 	switch {
 	case len(p.Fields) == 0:
-		return Pattern{}, mongoerr.CannotCreateIndex.Errorf("Index keys cannot be an empty object")
+		return Pattern{}, mongoerr.CannotCreateIndex.Errorf("Index keys cannot be empty.")
 	case len(p.Fields) > FieldsMax:
-		return Pattern{}, mongoerr.Code(13103).Errorf("too many compound keys: %d, the maximum is %d", len(p.Fields), FieldsMax)
+		return Pattern{}, mongoerr.CannotCreateIndex.Errorf("too many fields in an index key: %d, and at most %d are allowed", len(p.Fields), FieldsMax)
 	case hashed > 1:
-		return Pattern{}, mongoerr.Code(31303).Errorf("A maximum of one index field is allowed to be hashed but found %d", hashed)
+		return Pattern{}, mongoerr.Code(31303).Errorf("A maximum of one index field is allowed to be hashed but found %d for 'key' pattern %s", hashed, show(spec))
+	case p.Wild != nil && hashed > 0:
+		return Pattern{}, mongoerr.CannotCreateIndex.Errorf("wildcard indexes do not allow hashed fields: %s", show(spec))
+	case p.Wild != nil && len(p.Fields) > 1:
+		return Pattern{}, mongoerr.NotImplemented.Errorf("compound wildcard indexes are not supported yet")
 	}
 	return p, nil
 }
+
+// Hashed says whether a field is hashed.
+func (p Pattern) Hashed() bool {
+	for _, f := range p.Fields {
+		if f.Kind == Hashed {
+			return true
+		}
+	}
+	return false
+}
+
+func show(spec bson.Raw) string { return value.Brief(value.Document(spec), 1000) }
 
 var nan = value.MustParse("NaN")
 
@@ -87,11 +118,11 @@ func checkPath(name string, p value.Path) error {
 	if name == "" {
 		return mongoerr.CannotCreateIndex.Errorf("Index keys cannot be an empty field.")
 	}
-	for i, part := range p.Parts() {
+	for _, part := range p.Parts() {
 		switch {
 		case part.Name == "":
 			return mongoerr.CannotCreateIndex.Errorf("Index key '%s' contains an empty field, or begins or ends with a dot", name)
-		case part.Name[0] == '$' && (i == 0 || part.Name != "$id" && part.Name != "$ref" && part.Name != "$db"):
+		case part.Name[0] == '$' && part.Name != "$id" && part.Name != "$ref" && part.Name != "$db":
 			return mongoerr.CannotCreateIndex.Errorf("Index key '%s' contains an illegal field name: field name starts with '$'.", name)
 		}
 	}
@@ -120,7 +151,7 @@ func (p Pattern) Name() string {
 
 // AppendField appends the key of v as field i of the pattern; missing is null.
 func (p Pattern) AppendField(dst []byte, i int, v bson.RawValue) []byte {
-	e := encoder{dst: dst}
+	e := encoder{dst: dst, coll: p.Collation}
 	e.field(p.Fields[i].Kind, v)
 	return e.dst
 }

@@ -9,19 +9,34 @@ import (
 // Cut is a place between values: everything is before it or after it. It is made from a value's ascending key, so cuts of all
 // types and both inclusions compare as bytes do. The zero Cut is before everything.
 type Cut struct {
-	prefix []byte // before the first key with this prefix, or after the last
-	after  bool
+	prefix   []byte // before the first key with this prefix, or after the last
+	after    bool
+	collated bool // prefix may hold a collation's keys
 }
 
 // Before is the place just before v and all that equals it; After is just after it. Missing is null.
-func Before(v bson.RawValue) Cut {
-	return Cut{prefix: Pattern{Fields: ascending}.AppendField(nil, 0, v)}
+func Before(v bson.RawValue) Cut { return BeforeBy(nil, v) }
+
+func After(v bson.RawValue) Cut { return AfterBy(nil, v) }
+
+// BeforeBy and AfterBy are Before and After under a collation, which may be nil. Cuts of different collations do not compare.
+func BeforeBy(c Collation, v bson.RawValue) Cut {
+	return Cut{prefix: Pattern{Fields: ascending, Collation: c}.AppendField(nil, 0, v), collated: c != nil && HoldsText(v)}
 }
 
-func After(v bson.RawValue) Cut {
-	c := Before(v)
-	c.after = true
-	return c
+func AfterBy(c Collation, v bson.RawValue) Cut {
+	cut := BeforeBy(c, v)
+	cut.after = true
+	return cut
+}
+
+// HoldsText says whether the place of v in the order may depend on the collation.
+func HoldsText(v bson.RawValue) bool {
+	switch v.Type {
+	case bson.TypeString, bson.TypeSymbol, bson.TypeEmbeddedDocument, bson.TypeArray:
+		return true
+	}
+	return false
 }
 
 var ascending = []Field{{Kind: Ascending}}
@@ -67,7 +82,10 @@ func edge(after bool) int {
 type Interval struct{ From, To Cut }
 
 // Point is the interval of v alone.
-func Point(v bson.RawValue) Interval { return Interval{Before(v), After(v)} }
+func Point(v bson.RawValue) Interval { return PointBy(nil, v) }
+
+// PointBy is Point under a collation.
+func PointBy(c Collation, v bson.RawValue) Interval { return Interval{BeforeBy(c, v), AfterBy(c, v)} }
 
 // All is everything.
 func All() Interval { return Interval{Start(), End()} }

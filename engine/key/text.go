@@ -32,6 +32,9 @@ func (c Cut) text(edge string) string {
 			}
 		}
 	}
+	if c.collated {
+		return fmt.Sprintf("CollationKey(0x%x)", c.prefix[1:])
+	}
 	d := decoder{in: c.prefix}
 	t, v := d.value(nil, 0)
 	if d.bad {

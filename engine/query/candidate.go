@@ -1,8 +1,10 @@
 package query
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/multiforadb/multiforadb/engine/collation"
 	"github.com/multiforadb/multiforadb/engine/key"
 	"github.com/multiforadb/multiforadb/engine/query/match"
 )
@@ -15,26 +17,32 @@ type candidate struct {
 	unique  bool // one document at most
 }
 
-// limits are the filter's limits on path.
-func (pl *planner) limits(path string) []limit {
+// limits are the filter's limits on path that mean something in x: where the collations differ, those that are not about text.
+func (pl *planner) limits(x *Index, path string) []limit {
 	l, ok := pl.memo[path]
 	if !ok {
 		l = limits(pl.nodes, path)
 		pl.memo[path] = l
 	}
-	return l
+	if pl.ordersAs(x) {
+		return l
+	}
+	return slices.DeleteFunc(slices.Clone(l), func(l limit) bool { return l.text })
 }
+
+// ordersAs says whether x orders text as the query does.
+func (pl *planner) ordersAs(x *Index) bool { return collation.Same(x.Collation, pl.q.Collation) }
 
 // usable says whether every document that can match is in x.
 func (pl *planner) usable(x *Index) bool {
-	if x.Partial != nil && !pl.implies(x.Partial.Root()) {
+	if x.Partial != nil && !pl.implies(x, x.Partial.Root()) {
 		return false
 	}
 	if !x.Sparse {
 		return true
 	}
 	for _, f := range x.Fields {
-		for _, l := range pl.limits(f.Path) {
+		for _, l := range pl.limits(x, f.Path) {
 			if !l.nulls {
 				return true
 			}
@@ -43,27 +51,27 @@ func (pl *planner) usable(x *Index) bool {
 	return false
 }
 
-// implies says whether what matches the query matches n; it errs on the side of no.
-func (pl *planner) implies(n match.Node) bool {
+// implies says whether what matches the query matches n, which is of x's filter; it errs on the side of no.
+func (pl *planner) implies(x *Index, n match.Node) bool {
 	switch n := n.(type) {
 	case *match.Always:
 		return n.Value
 	case *match.And:
 		for _, inner := range n.Nodes {
-			if !pl.implies(inner) {
+			if !pl.implies(x, inner) {
 				return false
 			}
 		}
 		return true
 	case *match.Or:
 		for _, inner := range n.Nodes {
-			if pl.implies(inner) {
+			if pl.implies(x, inner) {
 				return true
 			}
 		}
 		return false
 	case *match.Exists:
-		for _, l := range pl.limits(n.Path) {
+		for _, l := range pl.limits(x, n.Path) {
 			if !l.nulls {
 				return true
 			}
@@ -75,10 +83,10 @@ func (pl *planner) implies(n match.Node) bool {
 		return false
 	}
 	want, ok := limitOf(n, path)
-	if !ok || !want.exact {
+	if !ok || !want.exact || want.text && !pl.ordersAs(x) {
 		return false
 	}
-	for _, l := range pl.limits(path) {
+	for _, l := range pl.limits(x, path) {
 		if l.set.within(want.set) && (want.nulls || !l.nulls) {
 			return true
 		}
@@ -124,7 +132,7 @@ func (pl *planner) candidate(x *Index) candidate {
 // fieldSet is what bounds field i, and the limits that it comes from: all that the filter sets on its path if no array was met on
 // it, else one that goes together with those chosen for the fields before.
 func (pl *planner) fieldSet(x *Index, i int, chosen [][]limit) (set, []limit) {
-	list := pl.limits(x.Fields[i].Path)
+	list := pl.limits(x, x.Fields[i].Path)
 	if len(list) == 0 {
 		return setAll, nil
 	}
@@ -214,6 +222,9 @@ func boundsOf(x *Index, sets []set) Bounds {
 func (pl *planner) order(x *Index, sets []set) (sorted, reverse bool) {
 	if pl.q.Sort == nil {
 		return true, false
+	}
+	if !pl.ordersAs(x) {
+		return false, false
 	}
 	if x.Sparse && x.Multikey != 0 {
 		return false, false // an element that has none of the fields has no entry, and counts in a sort

@@ -19,6 +19,8 @@ type limit struct {
 	exact bool
 	// nulls says that a document in which the path leads nowhere may pass.
 	nulls bool
+	// text says that set is one under the filter's collation, and means nothing in an index with another.
+	text bool
 	// node is the test, if it is one of the conjunction itself.
 	node match.Node
 	// within are the $elemMatch around the test, from outside: what holds under one of them holds for one and the same element.
@@ -94,7 +96,7 @@ func limitOf(n match.Node, path string) (limit, bool) {
 		}
 	case *match.Regex:
 		if n.Path == path {
-			return limit{set: regexSet(n)}, true
+			return regexLimit(n), true
 		}
 	case *match.Exists:
 		return limit{set: setAll}, n.Path == path
@@ -116,7 +118,7 @@ func limitOf(n match.Node, path string) (limit, bool) {
 					continue // it tests the elements of the element, which has an entry as a whole
 				}
 				if m, ok := limitOf(inner, ""); ok {
-					l.set = l.set.intersect(m.set)
+					l.set, l.text = l.set.intersect(m.set), l.text || m.text
 				}
 			}
 			return l, true
@@ -130,8 +132,8 @@ func limitOf(n match.Node, path string) (limit, bool) {
 }
 
 func comparisonLimit(n *match.Comparison) limit {
-	l := limit{}
-	v := n.Value
+	v, c := n.Value, n.Collation()
+	l := limit{text: key.HoldsText(v)}
 	rank := value.RankOf(v.Type)
 	switch {
 	case value.IsNullish(v):
@@ -142,12 +144,12 @@ func comparisonLimit(n *match.Comparison) limit {
 		l.set, l.exact, l.nulls = nullSet, true, true
 	case rank == value.RankArray:
 		if n.Op == match.Eq {
-			l.set = arraySet(v)
+			l.set = arraySet(v, c)
 		} else {
-			l.set = setAll
+			l.set, l.text = setAll, false
 		}
 	case n.Op == match.Eq:
-		l.set, l.exact = set{key.Point(v)}, true
+		l.set, l.exact = set{key.PointBy(c, v)}, true
 	case rank == value.RankMinKey || rank == value.RankMaxKey:
 		l.set, l.nulls = setAll, true
 	case value.Equal(v, nan):
@@ -163,13 +165,13 @@ func comparisonLimit(n *match.Comparison) limit {
 		l.exact = true
 		switch n.Op {
 		case match.Lt:
-			l.set = set{{From: from, To: key.Before(v)}}
+			l.set = set{{From: from, To: key.BeforeBy(c, v)}}
 		case match.Lte:
-			l.set = set{{From: from, To: key.After(v)}}
+			l.set = set{{From: from, To: key.AfterBy(c, v)}}
 		case match.Gt:
-			l.set = set{{From: key.After(v), To: to}}
+			l.set = set{{From: key.AfterBy(c, v), To: to}}
 		case match.Gte:
-			l.set = set{{From: key.Before(v), To: to}}
+			l.set = set{{From: key.BeforeBy(c, v), To: to}}
 		}
 		l.set = normal(l.set)
 	}
@@ -178,43 +180,48 @@ func comparisonLimit(n *match.Comparison) limit {
 
 func inLimit(n *match.In) limit {
 	l := limit{exact: len(n.Regexes) == 0}
+	c := n.Collation()
 	s := make(set, 0, len(n.Values))
 	for _, v := range n.Values {
+		l.text = l.text || key.HoldsText(v)
 		switch {
 		case value.IsNullish(v):
 			s = append(s, nullSet...)
 			l.nulls = true
 		case v.Type == bson.TypeArray:
-			s = append(s, arraySet(v)...)
+			s = append(s, arraySet(v, c)...)
 			l.exact = false
 		default:
-			s = append(s, key.Point(v))
+			s = append(s, key.PointBy(c, v))
 		}
 	}
 	for _, re := range n.Regexes {
-		s = append(s, regexSet(re)...)
+		m := regexLimit(re)
+		s = append(s, m.set...)
+		l.text = l.text || m.text
 	}
 	l.set = normal(s)
 	return l
 }
 
 // arraySet holds an entry of every array that equals v or has it as an element. The entries of an array are its elements.
-func arraySet(v bson.RawValue) set {
-	s := set{key.Point(v)}
+func arraySet(v bson.RawValue, c match.Collation) set {
+	s := set{key.PointBy(c, v)}
 	if first := value.At(v.Value, 0); !value.IsMissing(first) {
-		return normal(append(s, key.Point(first)))
+		return normal(append(s, key.PointBy(c, first)))
 	}
 	return normal(append(s, undefinedSet...))
 }
 
-// regexSet bounds strings by the literal text that an anchored pattern begins with. A regular expression also matches
-// itself as a value.
-func regexSet(n *match.Regex) set {
-	s := bracket(bson.TypeString)
-	if prefix := literalPrefix(n.Pattern, n.Options); prefix != "" {
-		s = set{beginning(prefix)}
+// regexLimit bounds strings by the literal text that an anchored pattern begins with, unless a collation orders them in another way. A
+// regular expression also matches itself as a value.
+func regexLimit(n *match.Regex) limit {
+	l := limit{set: bracket(bson.TypeString)}
+	if prefix := literalPrefix(n.Pattern, n.Options); prefix != "" && !n.Collated() {
+		l.set, l.text = set{beginning(prefix)}, true
 	}
-	return s.union(bracket(bson.TypeRegex))
+	l.set = l.set.union(bracket(bson.TypeRegex))
+	return l
 }
 
 // beginning is all strings that begin with prefix.
@@ -281,11 +288,11 @@ func notLimit(n *match.Not, path string) (limit, bool) {
 	case !l.exact:
 		return limit{set: setAll, nulls: true}, true
 	case !l.nulls:
-		return limit{set: l.set.complement(), exact: true, nulls: true}, true
+		return limit{set: l.set.complement(), exact: true, nulls: true, text: l.text}, true
 	case dotted(path):
 		return limit{set: setAll, nulls: true}, true
 	}
-	return limit{set: l.set.complement().union(undefinedSet)}, true
+	return limit{set: l.set.complement().union(undefinedSet), text: l.text}, true
 }
 
 // orLimit is the union, if all alternatives limit the path.
@@ -296,7 +303,7 @@ func orLimit(n *match.Or, path string) (limit, bool) {
 		if !ok {
 			return limit{}, false
 		}
-		l.set, l.exact, l.nulls = append(l.set, m.set...), l.exact && m.exact, l.nulls || m.nulls
+		l.set, l.exact, l.nulls, l.text = append(l.set, m.set...), l.exact && m.exact, l.nulls || m.nulls, l.text || m.text
 	}
 	l.set = normal(l.set)
 	return l, true

@@ -5,6 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/multiforadb/multiforadb/engine/collation"
 	"github.com/multiforadb/multiforadb/engine/key"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query/match"
@@ -24,6 +25,8 @@ type Index struct {
 	Hidden   bool
 	Multikey uint64        // bit i: some document has an array on the path of field i
 	Partial  *match.Filter // nil if all documents are in it
+	// Collation orders the strings in it; nil is by bytes. Entries under a collation do not tell what the strings were.
+	Collation *collation.Collation
 }
 
 // Field is one field of an index's key.
@@ -46,6 +49,8 @@ type Query struct {
 	Hint    bson.RawValue // zero, an index's name, its key pattern, or {$natural: ±1}
 	// SortMemory bounds what a sort in memory may keep, in bytes.
 	SortMemory int
+	// Collation is the one that Filter and Sort were parsed with.
+	Collation *collation.Collation
 	// Tail says that the end of the records is not the end of the run: after the next Attach it looks for more.
 	Tail bool
 	// OnlyIDs says that nobody asks for documents: a run gives none where it can do without.
@@ -110,7 +115,7 @@ func (p *Plan) plan(indexes []*Index, estimate Estimate) error {
 		return nil
 	}
 	if q.Hint.Type == 0 && !q.Tail {
-		if s, ok := idScan(root, indexes); ok {
+		if s, ok := idScan(root, indexes, q.Collation); ok {
 			p.scan, p.sorted = s, true
 			return nil
 		}
@@ -165,15 +170,19 @@ type planner struct {
 }
 
 // idScan is the plan for {_id: value}.
-func idScan(root match.Node, indexes []*Index) (scan, bool) {
-	c, ok := root.(*match.Comparison)
-	if !ok || c.Op != match.Eq || c.Path != "_id" || c.Value.Type == bson.TypeArray || value.IsNullish(c.Value) {
+func idScan(root match.Node, indexes []*Index, coll *collation.Collation) (scan, bool) {
+	n, ok := root.(*match.Comparison)
+	if !ok || n.Op != match.Eq || n.Path != "_id" || n.Value.Type == bson.TypeArray || value.IsNullish(n.Value) {
 		return scan{}, false
 	}
 	for _, x := range indexes {
-		if x.isID() {
-			return scan{kind: scanID, index: x, id: key.Append(nil, c.Value)}, true
+		if !x.isID() {
+			continue
 		}
+		if !collation.Same(x.Collation, coll) && key.HoldsText(n.Value) {
+			return scan{}, false
+		}
+		return scan{kind: scanID, index: x, id: key.AppendBy(n.Collation(), nil, n.Value)}, true
 	}
 	return scan{}, false
 }
@@ -231,7 +240,7 @@ func (pl *planner) union(indexes []*Index) (candidate, bool) {
 
 // branch plans one branch of an $or.
 func (pl *planner) branch(nodes []match.Node, indexes []*Index) (scan, bool) {
-	q := Query{}
+	q := Query{Collation: pl.q.Collation}
 	sub := planner{q: &q, nodes: nodes, estimate: pl.estimate, memo: map[string][]limit{}}
 	var list []candidate
 	for _, x := range indexes {
@@ -274,7 +283,7 @@ func (pl *planner) hinted(p *Plan, indexes []*Index) error {
 	switch {
 	case x == nil:
 		return mongoerr.BadValue.Errorf("error processing query: planner returned error: hint provided does not correspond to an existing index")
-	case x.Partial != nil && !pl.implies(x.Partial.Root()):
+	case x.Partial != nil && !pl.implies(x, x.Partial.Root()):
 		return mongoerr.NoQueryExecutionPlans.Errorf("error processing query: planner returned error: the hinted index %s is partial, and the filter does not imply its partialFilterExpression", x.Name)
 	}
 	c := pl.candidate(x)

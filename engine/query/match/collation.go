@@ -13,16 +13,18 @@ import (
 // b. It must be safe for concurrent use.
 type Collation interface {
 	Compare(a, b []byte) int
+	// AppendKey appends bytes that order as the text does.
+	AppendKey(dst, text []byte) []byte
 }
 
-// Compare is value.Compare with the strings in a and b, at any depth, compared by c. Names of fields, symbols and code are not
+// Compare is value.Compare with the strings and symbols in a and b, at any depth, compared by c. Names of fields and code are not
 // text of a language and stay binary. A nil c is value.Compare itself.
 func Compare(c Collation, a, b bson.RawValue) int {
 	if c == nil {
 		return value.Compare(a, b)
 	}
 	switch {
-	case a.Type == bson.TypeString && b.Type == bson.TypeString:
+	case isText(a.Type) && isText(b.Type):
 		return c.Compare(value.StringBytes(a), value.StringBytes(b))
 	case a.Type != b.Type, a.Type != bson.TypeEmbeddedDocument && a.Type != bson.TypeArray:
 		return value.Compare(a, b)
@@ -47,6 +49,8 @@ func Compare(c Collation, a, b bson.RawValue) int {
 		}
 	}
 }
+
+func isText(t bson.Type) bool { return t == bson.TypeString || t == bson.TypeSymbol }
 
 func boolInt(b bool) int {
 	if b {

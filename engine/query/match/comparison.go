@@ -26,6 +26,7 @@ type operand struct {
 	coll Collation
 	nan  bool
 	text []byte // of a string
+	key  []byte // the collation's of text
 	i    int64  // of an int32 or int64
 }
 
@@ -34,6 +35,9 @@ func newOperand(v bson.RawValue, coll Collation) operand {
 	switch v.Type {
 	case bson.TypeString:
 		o.text = value.StringBytes(v)
+		if coll != nil {
+			o.key = coll.AppendKey(nil, o.text)
+		}
 	case bson.TypeInt32, bson.TypeInt64:
 		o.i, _ = intOf(v)
 	}
@@ -63,6 +67,9 @@ func (n *Comparison) test(v bson.RawValue) bool {
 			return string(text) == string(o.text)
 		}
 		d = bytes.Compare(text, o.text)
+	case o.key != nil && isText(v.Type):
+		var room [128]byte
+		d = bytes.Compare(o.coll.AppendKey(room[:0], value.StringBytes(v)), o.key)
 	default:
 		d = Compare(o.coll, v, o.v)
 	}

@@ -67,7 +67,7 @@ func (p *parser) newRegex(path, pattern, options string) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Regex{Path: path, Pattern: pattern, Options: sortOptions(options), path: p.pathOf(path, false), re: re}, nil
+	return &Regex{Path: path, Pattern: pattern, Options: sortOptions(options), path: p.pathOf(path, false), re: re, collated: p.opts.Collation != nil}, nil
 }
 
 // compile compiles a pattern; who is named in errors.

@@ -73,6 +73,10 @@ func options(command string) match.Options {
 
 type caseless struct{}
 
+func (caseless) AppendKey(dst, text []byte) []byte {
+	return append(dst, strings.ToLower(string(text))...)
+}
+
 func (caseless) Compare(a, b []byte) int {
 	return strings.Compare(strings.ToLower(string(a)), strings.ToLower(string(b)))
 }

@@ -43,6 +43,13 @@ type Not struct{ Node Node }
 // Always matches every document, or none.
 type Always struct{ Value bool }
 
+// Collation is how the test compares strings; nil is by bytes.
+func (n *Comparison) Collation() Collation { return n.value.coll }
+func (n *In) Collation() Collation         { return n.set.coll }
+
+// Collated says whether the filter has a collation. The pattern does not go by it, but what an index has of a string may.
+func (n *Regex) Collated() bool { return n.collated }
+
 // Op is a comparison.
 type Op uint8
 
@@ -108,8 +115,9 @@ type Regex struct {
 	Path             string
 	Pattern, Options string
 
-	path *path
-	re   *pattern
+	path     *path
+	re       *pattern
+	collated bool
 }
 
 // Size matches an array of N elements.

@@ -18,7 +18,8 @@
 //
 // A document that Next gives dies at the following Next, unless the caller copies it. nil without an error is the end. A stage
 // closes the iterator it reads when it is closed itself. Stages that hold documents ($group, $sort, ...) hold at most
-// Options.Memory bytes each, and answer error 292 beyond, except that $sort can spill.
+// Options.Memory bytes each; what is more goes to Options.Disk, and without one is error 292. What a stage must hold at once ($graphLookup's
+// result, one group, the values of a window's partition) is bound to memory either way: error 146.
 //
 // A Pipeline belongs to one goroutine and one run at a time: the variables of let lie in the Context that all its expressions share.
 package pipeline
@@ -29,7 +30,6 @@ import (
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query/expr"
 	"github.com/multiforadb/multiforadb/engine/query/match"
-	"github.com/multiforadb/multiforadb/engine/query/sortkey"
 	"github.com/multiforadb/multiforadb/engine/query/spill"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
@@ -57,10 +57,7 @@ type Iterator interface {
 }
 
 // Collation orders strings otherwise than by their bytes.
-type Collation interface {
-	match.Collation
-	sortkey.Collation
-}
+type Collation = match.Collation
 
 // Options are what a pipeline means beside what it says.
 type Options struct {
@@ -277,19 +274,25 @@ func each(in Iterator, f func(doc bson.Raw) error) error {
 	}
 }
 
-// budget bounds what a stage holds.
+// budget bounds what a stage holds and cannot spill.
 type budget struct {
 	who         string
 	limit, used int64
+	code        code
 }
 
-func (p *parser) budget(who string) budget { return budget{who: who, limit: p.opts.Memory} }
+func (p *parser) budget(who string) budget {
+	b := budget{who: who, limit: p.opts.Memory, code: mongoerr.QueryExceededMemoryLimitNoDiskUseAllowed}
+	if p.opts.Disk != nil {
+		b.code = mongoerr.ExceededMemoryLimit
+	}
+	return b
+}
 
 // take accounts for n more bytes.
 func (b *budget) take(n int) error {
 	if b.used += int64(n); b.used > b.limit {
-		return mongoerr.QueryExceededMemoryLimitNoDiskUseAllowed.Errorf("%s exceeded its memory limit of %d bytes, and cannot use the disk",
-			b.who, b.limit)
+		return b.code.Errorf("%s used too much memory and cannot spill to disk. Memory limit: %d bytes", b.who, b.limit)
 	}
 	return nil
 }

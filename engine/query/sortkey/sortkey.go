@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/multiforadb/multiforadb/engine/key"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
@@ -30,14 +29,9 @@ const (
 	codeTwice         mongoerr.Code = 7472500
 )
 
-// Collation turns text into bytes that order as the text shall.
-type Collation interface {
-	AppendKey(dst, text []byte) []byte
-}
-
 // Options are what a sort means beside what it says.
 type Options struct {
-	Collation Collation // nil: strings are ordered by their bytes
+	Collation key.Collation // nil: strings are ordered by their bytes
 }
 
 // Spec is a parsed sort. It is immutable.
@@ -45,7 +39,6 @@ type Spec struct {
 	fields  []Field
 	pattern key.Pattern
 	natural int
-	coll    Collation
 }
 
 // Field is one field of a sort.
@@ -56,7 +49,7 @@ type Field struct {
 
 // Parse reads a sort. An empty one is nil without an error: any order will do.
 func Parse(spec bson.Raw, opts Options) (*Spec, error) {
-	s := &Spec{coll: opts.Collation}
+	s := &Spec{pattern: key.Pattern{Collation: opts.Collation}}
 	for it := value.Elements(spec); it.Next(); {
 		name, v := string(it.Name()), it.Value()
 		if name == "$natural" {
@@ -154,7 +147,6 @@ func (s *Spec) Natural() int { return s.natural }
 type Extractor struct {
 	spec *Spec
 	set  key.Set
-	doc  []byte
 }
 
 // Extractor is a new Extractor for s.
@@ -162,42 +154,5 @@ func (s *Spec) Extractor() *Extractor { return &Extractor{spec: s} }
 
 // Append appends doc's key. An error is a client's: BadValue for parallel arrays, 16746 for a path of two meanings.
 func (x *Extractor) Append(dst []byte, doc bson.Raw) ([]byte, error) {
-	if x.spec.coll != nil {
-		x.doc = x.collated(x.doc[:0], doc)
-		doc = x.doc
-	}
 	return x.spec.pattern.SortKey(dst, &x.set, doc)
-}
-
-// collated is doc with the fields that the sort looks at, and in them the collation's keys instead of strings.
-func (x *Extractor) collated(dst []byte, doc bson.Raw) []byte {
-	at, dst := bsoncore.ReserveLength(dst)
-	for it := value.Elements(doc); it.Next(); {
-		for _, f := range x.spec.pattern.Fields {
-			if f.Path.Part(0).Name == string(it.Name()) {
-				dst = x.spec.appendCollated(dst, it.Name(), it.Value())
-				break
-			}
-		}
-	}
-	dst = append(dst, 0)
-	return bsoncore.UpdateLength(dst, at, int32(len(dst))-at)
-}
-
-func (s *Spec) appendCollated(dst, name []byte, v bson.RawValue) []byte {
-	dst = append(append(append(dst, byte(v.Type)), name...), 0)
-	switch v.Type {
-	case bson.TypeString:
-		at, dst := bsoncore.ReserveLength(dst)
-		dst = append(s.coll.AppendKey(dst, value.StringBytes(v)), 0)
-		return bsoncore.UpdateLength(dst, at, int32(len(dst))-at-4)
-	case bson.TypeEmbeddedDocument, bson.TypeArray:
-		at, dst := bsoncore.ReserveLength(dst)
-		for it := value.Elements(v.Value); it.Next(); {
-			dst = s.appendCollated(dst, it.Name(), it.Value())
-		}
-		dst = append(dst, 0)
-		return bsoncore.UpdateLength(dst, at, int32(len(dst))-at)
-	}
-	return append(dst, v.Value...)
 }
