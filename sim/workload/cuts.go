@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"github.com/multiforadb/multiforadb/engine/env/probe"
 	"github.com/multiforadb/multiforadb/simfs"
 )
 
@@ -129,6 +130,7 @@ func (c *judging) judge(image *simfs.FS, choice simfs.Choice, known Known, depth
 		return err
 	}
 	defer inner.Discard()
+	probe.NestedRecovery.Hit()
 	if err := c.judge(inner, innerChoice, found, depth-1); err != nil {
 		return fmt.Errorf("recovery interrupted, choice %v: %w", innerChoice, err)
 	}

@@ -18,8 +18,8 @@ type Case struct {
 // Edit changes a run that the seed has drawn, so that less happens in it: a failure is shrunk by editing. The zero value
 // changes nothing.
 type Edit struct {
-	// Dropped operations are not done: indexes into the lists of clients, by their names.
-	Dropped map[string][]int `json:"dropped,omitempty"`
+	// Kept operations are the only ones that are done, if it is not null: indexes into the lists of clients, by their names.
+	Kept map[string][]int `json:"kept"`
 	// Switches are the schedule, if they are not null: the policy is not asked.
 	Switches []sim.Switch `json:"switches"`
 	// Cut is the only crash image that is taken. It is judged in the same way each time.
@@ -31,11 +31,13 @@ type Edit struct {
 }
 
 // drops reports whether operation i of a client is not done.
-func (e *Edit) drops(client string, i int) bool { return slices.Contains(e.Dropped[client], i) }
+func (e *Edit) drops(client string, i int) bool {
+	return e.Kept != nil && !slices.Contains(e.Kept[client], i)
+}
 
 // Cut is one crash image: where it is taken, what survives, and how it is judged.
 type Cut struct {
-	At     int          `json:"at"` // which event of the disk, counted from 1; 0 is after the program's end
+	At     int          `json:"at"` // which event of the disk, counted from 1; 0 is after the program's end, and no image has -1
 	Choice simfs.Choice `json:"choice"`
 	Rot    *Rot         `json:"rot,omitempty"` // of the image, before it is opened
 	Seed   uint64       `json:"seed"`          // of what the judging draws: whether its recovery is interrupted, say

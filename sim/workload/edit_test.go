@@ -31,8 +31,8 @@ func TestEditedRuns(t *testing.T) {
 		if r := run(Edit{Switches: []sim.Switch{}}); len(r.Switches) > 0 {
 			t.Errorf("seed %d: %d switches without any", seed, len(r.Switches))
 		}
-		for _, op := range run(Edit{Dropped: map[string][]int{"client 0": {0, 2}}}).Ops {
-			if op.Client == "client 0" && (op.Index == 0 || op.Index == 2) {
+		for _, op := range run(Edit{Kept: map[string][]int{"client 0": {1, 3}}}).Ops {
+			if op.Client != "client 0" || op.Index != 1 && op.Index != 3 {
 				t.Errorf("seed %d: %+v was not dropped", seed, op)
 			}
 		}

@@ -251,45 +251,6 @@ func (u *counting) outcome(w *sim.World, s *storage.Store, err error, result any
 	return ""
 }
 
-// churn makes and drops a collection of its own.
-func (u *counting) churn(w *sim.World, s *storage.Store, name string, r *rand.Rand, rounds int) {
-	for round := range rounds {
-		sizes := make([]int, 1+round%3)
-		for i := range sizes {
-			sizes[i] = r.IntN(9000)
-		}
-		u.Do(name, round, fmt.Sprintf("make a collection with records of %v bytes, and drop it", sizes), func() string {
-			return u.outcome(w, s, makeAndDrop(s, sizes), "done")
-		})
-	}
-}
-
-func makeAndDrop(s *storage.Store, sizes []int) error {
-	var id storage.CollID
-	c, err := s.Write(func(w *storage.Writer) error {
-		w.Lock(0)
-		c, err := w.Create([]byte("churn"))
-		if err != nil {
-			return err
-		}
-		id = c.ID()
-		for _, n := range sizes {
-			if _, err := c.Insert(make([]byte, n)); err != nil {
-				return err
-			}
-		}
-		return c.CreateTree(7)
-	})
-	if err := errors.Join(err, c.Wait()); err != nil {
-		return err
-	}
-	c, err = s.WriteFreeing(func(w *storage.Writer) error {
-		w.Lock(0)
-		return w.Lock(id).Drop()
-	})
-	return errors.Join(err, c.Wait())
-}
-
 // client counts.
 func (u *counting) client(w *sim.World, s *storage.Store, name string, r *rand.Rand, only, pads int) {
 	for round := range 12 {
@@ -342,7 +303,7 @@ func (u *counting) Main(w *sim.World) {
 	}
 	if r.IntN(2) == 0 {
 		mine := rand.New(rand.NewPCG(r.Uint64(), 5))
-		tasks = append(tasks, func() { u.churn(w, s, "churn", mine, 5) })
+		tasks = append(tasks, func() { u.churn(w, s, "churn", mine, 4) })
 	}
 	w.Parallel("client", tasks...)
 	if s.Failed() != nil {
