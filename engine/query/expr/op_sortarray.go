@@ -159,5 +159,10 @@ func parseSortArray(p *parser, arg bson.RawValue) (node, error) {
 	return n, err
 }
 
-// Descending says whether the order of the first field, or of the values, is descending.
-func (by By) Descending() bool { return by.Whole < 0 || len(by.fields) > 0 && by.fields[0].descending }
+// Falls says whether the order of field i, or of the values, is descending.
+func (by By) Falls(i int) bool {
+	if by.Whole != 0 {
+		return by.Whole < 0
+	}
+	return by.fields[i].descending
+}

@@ -27,7 +27,9 @@ func newGroups(o *Options) *groups {
 }
 
 // fresh is an empty table with the same hash.
-func (g *groups) fresh() *groups { return &groups{first: map[uint64]int32{}, opts: g.opts, seed: g.seed} }
+func (g *groups) fresh() *groups {
+	return &groups{first: map[uint64]int32{}, opts: g.opts, seed: g.seed}
+}
 
 // find is the number of v, and whether it is new. The bytes of a new one are copied.
 func (g *groups) find(v bson.RawValue) (int, bool) { return g.findHashed(g.hash(v), v) }

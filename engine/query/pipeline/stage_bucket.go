@@ -1,11 +1,12 @@
 package pipeline
 
 import (
-	"slices"
 	"sort"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/multiforadb/multiforadb/engine/key"
+	"github.com/multiforadb/multiforadb/engine/query/sortkey"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
@@ -212,105 +213,131 @@ func parseBucketAuto(p *parser, arg bson.RawValue) (stage, error) {
 	return s, nil
 }
 
-// keyed is a document with a value.
-type keyed struct {
-	key bson.RawValue
-	doc bson.Raw
-}
-
 func (s *bucketAutoStage) run(in Iterator) Iterator {
-	return after(in, func() (Iterator, error) {
-		var rows []keyed
-		budget := s.budget
-		err := each(in, func(doc bson.Raw) error {
-			v, err := s.by.Eval(doc)
-			if err != nil {
-				return err
-			}
-			if v.Type == 0 {
-				v = value.Null
-			}
-			if s.granularity != nil {
-				if !value.IsNumber(v.Type) || value.ExactOf(v).Kind == value.ExactNaN {
-					return code(40258).Errorf("$bucketAuto can specify a 'granularity' with numeric boundaries only, but found a value with type: %s",
-						value.TypeName(v.Type))
-				}
-				if value.ExactOf(v).Neg {
-					return code(40260).Errorf("$bucketAuto can specify a 'granularity' with non-negative numbers only, but found %s",
-						value.Brief(v, 100))
-				}
-			}
-			rows = append(rows, keyed{clone(v), copyOf(doc)})
-			return budget.take(len(v.Value) + len(doc) + groupSize)
-		})
+	var buf, record []byte
+	return sortedBy(in, sortkey.SorterOptions{Memory: s.opts.Memory, Disk: s.opts.Disk}, func(doc bson.Raw, add func(key, doc []byte) error) error {
+		v, err := s.by.Eval(doc)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		slices.SortStableFunc(rows, func(a, b keyed) int { return s.opts.compare(a.key, b.key) })
-		return s.cut(rows, budget)
+		if v.Type == 0 {
+			v = value.Null
+		}
+		if s.granularity != nil {
+			if !value.IsNumber(v.Type) || value.ExactOf(v).Kind == value.ExactNaN {
+				return code(40258).Errorf("$bucketAuto can specify a 'granularity' with numeric boundaries only, but found a value with type: %s",
+					value.TypeName(v.Type))
+			}
+			if value.ExactOf(v).Neg {
+				return code(40260).Errorf("$bucketAuto can specify a 'granularity' with non-negative numbers only, but found %s",
+					value.Brief(v, 100))
+			}
+		}
+		buf = key.AppendBy(s.opts.Collation, buf[:0], v)
+		record = append(appendValue(record[:0], v), doc...)
+		return add(buf, record)
+	}, func(items *sortkey.Sorter) Iterator {
+		c := &cutter{bucketAutoStage: s, items: items, size: max(1, int(float64(items.Count())/float64(s.buckets)+0.5))}
+		return over(nil, c.next)
 	})
 }
 
-// cut makes the buckets of sorted rows.
-func (s *bucketAutoStage) cut(rows []keyed, budget budget) (Iterator, error) {
-	var out []bson.Raw
-	size := max(1, int(float64(len(rows))/float64(s.buckets)+0.5))
-	var args []bson.RawValue
-	start := 0
-	var low bson.RawValue
-	for b := 0; start < len(rows); b++ {
-		end := min(start+size, len(rows))
-		if b == s.buckets-1 {
-			end = len(rows)
+// cutter makes the buckets of sorted documents: each has the value in front of the document.
+type cutter struct {
+	*bucketAutoStage
+	items  *sortkey.Sorter
+	size   int // of a bucket, about
+	bucket int // the number of the one that is next
+
+	begun, more bool // items was asked; v and doc are the next one
+	v           bson.RawValue
+	doc         bson.Raw
+	low, last   bson.RawValue // the bucket's lower bound; the last value that was taken
+	args        []bson.RawValue
+}
+
+func (c *cutter) advance() error {
+	item, ok, err := c.items.Next()
+	if c.more = ok && err == nil; c.more {
+		var rest []byte
+		c.v, rest = cutValue(item.Doc)
+		c.doc = bson.Raw(rest)
+	}
+	return err
+}
+
+func (c *cutter) next() (bson.Raw, error) {
+	if !c.begun {
+		c.begun = true
+		if err := c.advance(); err != nil {
+			return nil, err
 		}
-		var high bson.RawValue
-		if s.granularity != nil {
-			if b == 0 {
-				low = s.granularity.down(rows[0].key)
-			}
-			high = s.granularity.up(rows[end-1].key)
-			for end < len(rows) && (s.opts.compare(rows[end].key, high) < 0 || b == s.buckets-1) {
-				end++
-			}
-			if b == s.buckets-1 {
-				high = s.granularity.up(rows[end-1].key)
-			}
-		} else {
-			for end < len(rows) && s.opts.compare(rows[end].key, rows[end-1].key) == 0 {
-				end++
-			}
-			low = rows[start].key
-			if high = rows[end-1].key; end < len(rows) {
-				high = rows[end].key
-			}
+	}
+	if !c.more {
+		return nil, nil
+	}
+	budget := c.budget
+	states := make([]accumulator, len(c.accs))
+	for i, a := range c.accs {
+		var err error
+		if states[i], err = a.start(c.opts.Context, value.Null); err != nil {
+			return nil, err
 		}
-		states := make([]accumulator, len(s.accs))
-		d := newDocument()
-		id := newDocument()
-		id.field("min", low)
-		id.field("max", high)
-		d.field("_id", value.Document(id.raw()))
-		for i, a := range s.accs {
-			var err error
-			if states[i], err = a.start(s.opts.Context, value.Null); err != nil {
-				return nil, err
-			}
-			for _, r := range rows[start:end] {
-				if err := a.feed(s.opts.Context, states[i], r.doc, &args, &budget); err != nil {
-					return nil, err
+	}
+	n := 0
+	while := func(more func() bool) error {
+		for ; c.more && more(); n++ {
+			for i, a := range c.accs {
+				if err := a.feed(c.opts.Context, states[i], c.doc, &c.args, &budget); err != nil {
+					return err
 				}
 			}
-			v, err := states[i].result(s.opts.Context)
-			if err != nil {
-				return nil, err
+			c.last.Type, c.last.Value = c.v.Type, append(c.last.Value[:0], c.v.Value...)
+			if err := c.advance(); err != nil {
+				return err
 			}
-			if v.Type == 0 {
-				v = value.Null
-			}
-			d.field(s.names[i], v)
 		}
-		out = append(out, d.raw())
-		start, low = end, high
+		return nil
 	}
-	return Documents(out), nil
+	final := c.bucket == c.buckets-1
+	first := clone(c.v)
+	if err := while(func() bool { return final || n < c.size }); err != nil {
+		return nil, err
+	}
+	var high bson.RawValue
+	if c.granularity != nil {
+		if c.bucket == 0 {
+			c.low = c.granularity.down(first)
+		}
+		high = c.granularity.up(c.last)
+		if err := while(func() bool { return c.opts.compare(c.v, high) < 0 }); err != nil {
+			return nil, err
+		}
+	} else {
+		if err := while(func() bool { return c.opts.compare(c.v, c.last) == 0 }); err != nil {
+			return nil, err
+		}
+		c.low, high = first, clone(c.last)
+		if c.more {
+			high = clone(c.v)
+		}
+	}
+	id, d := newDocument(), newDocument()
+	id.field("min", c.low)
+	id.field("max", high)
+	d.field("_id", value.Document(id.raw()))
+	for i, a := range states {
+		v, err := a.result(c.opts.Context)
+		if err != nil {
+			return nil, err
+		}
+		if v.Type == 0 {
+			v = value.Null
+		}
+		d.field(c.names[i], v)
+	}
+	c.low = high
+	c.bucket++
+	doc := d.raw()
+	return doc, checkSize("$bucketAuto", len(doc))
 }

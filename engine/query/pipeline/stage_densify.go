@@ -2,12 +2,13 @@ package pipeline
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/multiforadb/multiforadb/engine/key"
 	"github.com/multiforadb/multiforadb/engine/query/expr"
+	"github.com/multiforadb/multiforadb/engine/query/sortkey"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
@@ -24,7 +25,6 @@ type densifyStage struct {
 	full       bool       // all partitions reach from the least to the greatest value of all
 	low, high  bson.RawValue
 	opts       *Options
-	budget     budget
 }
 
 func parseDensify(p *parser, arg bson.RawValue) (stage, error) {
@@ -32,7 +32,7 @@ func parseDensify(p *parser, arg bson.RawValue) (stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &densifyStage{opts: p.opts, budget: p.budget("$densify")}
+	s := &densifyStage{opts: p.opts}
 	name, err := text("$densify", "field", v[0])
 	if err != nil {
 		return nil, err
@@ -124,123 +124,141 @@ func (s *densifyStage) at(base bson.RawValue, n int64) (bson.RawValue, error) {
 }
 
 func (s *densifyStage) run(in Iterator) Iterator {
-	return after(in, func() (Iterator, error) {
-		var rows []windowDoc
-		var out []bson.Raw
-		budget := s.budget
-		err := each(in, func(doc bson.Raw) error {
-			doc = copyOf(doc)
-			v := getPath(doc, s.field)
-			switch {
-			case value.IsNullish(v):
-				out = append(out, doc)
-			case !s.fits(v):
-				return code(5733201).Errorf("densify field type must be numeric, or a date with a unit, not %s",
-					value.TypeName(v.Type))
-			default:
-				part := newDocument()
-				for _, name := range s.partitions {
-					part.field(name, getPath(doc, strings.Split(name, ".")))
-				}
-				rows = append(rows, windowDoc{value.Document(part.raw()), []bson.RawValue{v}, doc})
-			}
-			return budget.take(len(doc) + groupSize)
-		})
-		if err != nil {
-			return nil, err
+	var buf []byte
+	var least, greatest bson.RawValue
+	return sortedBy(in, sortkey.SorterOptions{Memory: s.opts.Memory, Disk: s.opts.Disk}, func(doc bson.Raw, add func(key, doc []byte) error) error {
+		v := getPath(doc, s.field)
+		switch {
+		case value.IsNullish(v):
+			return add(append(buf[:0], densifyNone), doc)
+		case !s.fits(v):
+			return code(5733201).Errorf("densify field type must be numeric, or a date with a unit, not %s",
+				value.TypeName(v.Type))
 		}
-		slices.SortStableFunc(rows, func(a, b windowDoc) int {
-			if d := s.opts.compare(a.part, b.part); d != 0 {
-				return d
-			}
-			return value.Compare(a.key[0], b.key[0])
-		})
-		w := densifier{densifyStage: s, budget: &budget, out: out}
-		return w.all(rows)
+		if least.Type == 0 || value.Compare(v, least) < 0 {
+			least = clone(v)
+		}
+		if greatest.Type == 0 || value.Compare(v, greatest) > 0 {
+			greatest = clone(v)
+		}
+		buf = key.AppendBy(s.opts.Collation, append(buf[:0], densifySome), s.partitionOf(doc))
+		return add(key.Append(buf, v), doc)
+	}, func(items *sortkey.Sorter) Iterator {
+		w := &densifier{densifyStage: s, items: items, from: s.low, to: s.high}
+		if s.full {
+			w.from, w.to = least, greatest
+		}
+		if least.Type == 0 && w.from.Type != 0 && s.partitions == nil {
+			w.open, w.part, w.base = true, value.Document(bson.Raw{5, 0, 0, 0, 0}), w.from
+		}
+		return over(nil, w.next)
 	})
 }
 
-// densifier is one run of the stage.
+// What the keys of documents without and with the field begin with.
+const (
+	densifyNone = 0
+	densifySome = 1
+)
+
+// partitionOf is what the fields of the partition are in a document.
+func (s *densifyStage) partitionOf(doc bson.Raw) bson.RawValue {
+	part := newDocument()
+	for _, name := range s.partitions {
+		part.field(name, getPath(doc, strings.Split(name, ".")))
+	}
+	return value.Document(part.raw())
+}
+
+// densifier puts the values of each partition's series between its documents: up to a bound, which explicit bounds do not include,
+// or to the partition's last document.
 type densifier struct {
 	*densifyStage
-	budget *budget
-	out    []bson.Raw
-	made   int
+	items    *sortkey.Sorter
+	from, to bson.RawValue // of all partitions; missing: of each its own
+
+	item       sortkey.Item // the next document if have
+	have, over bool
+	v          bson.RawValue // of item
+
+	open, ended bool // a partition is under way; its series has ended
+	part, base  bson.RawValue
+	n           int64 // the series' next value has this number
+	made        int
 }
 
-func (w *densifier) all(rows []windowDoc) (Iterator, error) {
-	low, high := w.low, w.high
-	if w.full && len(rows) > 0 {
-		low, high = rows[0].key[0], rows[0].key[0]
-		for _, r := range rows {
-			if value.Compare(r.key[0], low) < 0 {
-				low = r.key[0]
+func (w *densifier) next() (bson.Raw, error) {
+	for {
+		if !w.have && !w.over {
+			var err error
+			if w.item, w.have, err = w.items.Next(); err != nil {
+				return nil, err
 			}
-			if value.Compare(r.key[0], high) > 0 {
-				high = r.key[0]
+			w.over = !w.have
+			if w.have && w.item.Key[0] == densifyNone {
+				w.have = false
+				return w.item.Doc, nil
 			}
+			w.v = getPath(w.item.Doc, w.field)
+		}
+		if !w.open {
+			if w.over {
+				return nil, nil
+			}
+			w.open, w.ended, w.n, w.part, w.base = true, false, 0, w.partitionOf(w.item.Doc), w.from
+			if w.base.Type == 0 {
+				w.base = clone(w.v)
+			}
+		}
+		mine := w.have && w.opts.compare(w.partitionOf(w.item.Doc), w.part) == 0
+		var v bson.RawValue
+		if !w.ended {
+			var err error
+			if v, w.ended, err = w.series(mine); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case w.ended && !mine:
+			w.open = false
+		case mine && (w.ended || value.Compare(w.v, v) < 0):
+			w.have = false
+			return w.item.Doc, nil
+		case mine && value.Compare(w.v, v) == 0:
+			w.n++ // the document itself comes before the next value
+		default:
+			w.n++
+			return w.make(v)
 		}
 	}
-	if len(rows) == 0 && low.Type != 0 && w.partitions == nil {
-		err := w.partition(nil, low, high, value.Document(bson.Raw{5, 0, 0, 0, 0}))
-		return Documents(w.out), err
+}
+
+// series is the next value of the partition; mine says whether documents of it are left.
+func (w *densifier) series(mine bool) (v bson.RawValue, ended bool, err error) {
+	if w.to.Type == 0 && !mine || w.n == math.MaxInt64 {
+		return v, true, nil
 	}
-	for i := 0; i < len(rows); {
-		end := i + 1
-		for end < len(rows) && w.opts.compare(rows[end].part, rows[i].part) == 0 {
-			end++
-		}
-		from, to := low, high
-		if from.Type == 0 {
-			from, to = rows[i].key[0], rows[end-1].key[0]
-		}
-		if err := w.partition(rows[i:end], from, to, rows[i].part); err != nil {
+	if v, err = w.at(w.base, w.n); err != nil || w.to.Type == 0 {
+		return v, false, err
+	}
+	d := value.Compare(v, w.to)
+	return v, d > 0 || d == 0 && w.low.Type != 0, nil
+}
+
+// make makes a document.
+func (w *densifier) make(v bson.RawValue) (bson.Raw, error) {
+	if w.made++; w.made > densifyMax {
+		return nil, code(5897900).Errorf("generated %d documents in $densify, which is over the limit of %d",
+			w.made, densifyMax)
+	}
+	if w.made%tickEvery == 0 && w.opts.Context.Tick != nil {
+		if err := w.opts.Context.Tick(); err != nil {
 			return nil, err
 		}
-		i = end
 	}
-	return Documents(w.out), nil
-}
-
-// partition puts the values of the series from low to high (which explicit bounds do not include) between rows.
-func (w *densifier) partition(rows []windowDoc, low, high, part bson.RawValue) error {
-	inclusive := w.low.Type == 0
-	i := 0
-	for n := int64(0); n < math.MaxInt64; n++ {
-		v, err := w.at(low, n)
-		if err != nil {
-			return err
-		}
-		if d := value.Compare(v, high); d > 0 || d == 0 && !inclusive {
-			break
-		}
-		for i < len(rows) && value.Compare(rows[i].key[0], v) < 0 {
-			w.out = append(w.out, rows[i].doc)
-			i++
-		}
-		if i < len(rows) && value.Compare(rows[i].key[0], v) == 0 {
-			continue
-		}
-		if w.made++; w.made > densifyMax {
-			return code(5897900).Errorf("generated %d documents in $densify, which is over the limit of %d", w.made, densifyMax)
-		}
-		if w.made%tickEvery == 0 && w.opts.Context.Tick != nil {
-			if err := w.opts.Context.Tick(); err != nil {
-				return err
-			}
-		}
-		doc := []byte{5, 0, 0, 0, 0}
-		for it := value.Elements(part.Value); it.Next(); {
-			doc = setPath(nil, doc, strings.Split(string(it.Name()), "."), it.Value())
-		}
-		doc = setPath(nil, doc, w.field, v)
-		if err := w.budget.take(len(doc) + groupSize); err != nil {
-			return err
-		}
-		w.out = append(w.out, doc)
+	doc := []byte{5, 0, 0, 0, 0}
+	for it := value.Elements(w.part.Value); it.Next(); {
+		doc = setPath(nil, doc, strings.Split(string(it.Name()), "."), it.Value())
 	}
-	for ; i < len(rows); i++ {
-		w.out = append(w.out, rows[i].doc)
-	}
-	return nil
+	return setPath(nil, doc, w.field, v), nil
 }

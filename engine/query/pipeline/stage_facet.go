@@ -5,6 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/multiforadb/multiforadb/engine/query/spill"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
@@ -12,7 +13,8 @@ import (
 type facetStage struct {
 	names  []string
 	pipes  []*Pipeline
-	budget budget
+	opts   *Options
+	budget budget // of what the pipelines give
 }
 
 func parseFacet(p *parser, arg bson.RawValue) (stage, error) {
@@ -20,7 +22,7 @@ func parseFacet(p *parser, arg bson.RawValue) (stage, error) {
 		return nil, code(40169).Errorf("the $facet specification must be a non-empty object, but found: %s",
 			value.TypeName(arg.Type))
 	}
-	s := &facetStage{budget: p.budget("$facet")}
+	s := &facetStage{opts: p.opts, budget: p.budget("$facet")}
 	for it := value.Elements(arg.Value); it.Next(); {
 		name, v := string(it.Name()), it.Value()
 		if strings.HasPrefix(name, "$") || strings.ContainsAny(name, ".\x00") || name == "" {
@@ -52,32 +54,41 @@ func (s *facetStage) run(in Iterator) Iterator {
 			return nil, nil
 		}
 		done = true
-		budget := s.budget
-		var docs []bson.Raw
-		err := each(in, func(doc bson.Raw) error {
-			docs = append(docs, copyOf(doc))
-			return budget.take(len(doc) + 24)
-		})
+		docs := spill.NewBuffer(spill.BufferOptions{Who: "$facet", Memory: s.opts.Memory, Disk: s.opts.Disk})
+		doc, err := s.facets(in, docs)
+		if e := docs.Close(); err == nil {
+			err = e
+		}
+		return doc, err
+	})
+}
+
+// facets runs the pipelines one after the other over the documents of in, which it keeps in docs.
+func (s *facetStage) facets(in Iterator, docs *spill.Buffer) (bson.Raw, error) {
+	if err := each(in, func(doc bson.Raw) error { return docs.Append(doc) }); err != nil {
+		return nil, err
+	}
+	budget := s.budget
+	d := newDocument()
+	for i, q := range s.pipes {
+		r, err := docs.Reader()
 		if err != nil {
 			return nil, err
 		}
-		d := newDocument()
-		for i, q := range s.pipes {
-			list := newDocument()
-			it := q.RunAll(Documents(docs))
-			err := each(it, func(doc bson.Raw) error {
-				list.add(value.Document(doc))
-				return budget.take(len(doc))
-			})
-			if e := it.Close(); err == nil {
-				err = e
-			}
-			if err != nil {
-				return nil, err
-			}
-			d.field(s.names[i], value.Array(list.raw()))
+		it := q.RunAll(over(nil, func() (bson.Raw, error) { return r.Next() }))
+		list := newDocument()
+		err = each(it, func(doc bson.Raw) error {
+			list.add(value.Document(doc))
+			return budget.take(len(doc))
+		})
+		if e := it.Close(); err == nil {
+			err = e
 		}
-		doc := d.raw()
-		return doc, checkSize("$facet", len(doc))
-	})
+		if err != nil {
+			return nil, err
+		}
+		d.field(s.names[i], value.Array(list.raw()))
+	}
+	doc := d.raw()
+	return doc, checkSize("$facet", len(doc))
 }

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
@@ -174,7 +173,7 @@ func (s *graphStage) search(doc bson.Raw) (*builder, error) {
 			err = e
 		}
 	}
-	if mongoerr.Is(err, mongoerr.QueryExceededMemoryLimitNoDiskUseAllowed) {
+	if budget.used > budget.limit {
 		err = code(40099).Errorf("$graphLookup reached maximum memory consumption")
 	}
 	return list, err

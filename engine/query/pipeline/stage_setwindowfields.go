@@ -1,17 +1,20 @@
 package pipeline
 
 import (
-	"slices"
+	"bytes"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/multiforadb/multiforadb/engine/key"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query/expr"
+	"github.com/multiforadb/multiforadb/engine/query/sortkey"
+	"github.com/multiforadb/multiforadb/engine/query/spill"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
-// windowStage is $setWindowFields. It holds all documents, sorted by partition and then as asked for, and gives them in that order.
+// windowStage is $setWindowFields. It sorts all documents by partition and then as asked for, and gives them in that order.
 type windowStage struct {
 	part   *expr.Expr // nil: all are one partition
 	by     *expr.By   // nil: in the order they came
@@ -69,57 +72,12 @@ func parseSetWindowFields(p *parser, arg bson.RawValue) (stage, error) {
 }
 
 func (s *windowStage) run(in Iterator) Iterator {
-	return after(in, func() (Iterator, error) {
-		budget := s.budget
-		rows, err := s.read(in, &budget)
-		if err != nil {
-			return nil, err
-		}
-		var done []bson.RawValue // the values of the partition at hand, function by function
-		first, end, i := 0, 0, 0
-		var buf, second []byte
-		return over(nil, func() (bson.Raw, error) {
-			if i == len(rows) {
-				return nil, nil
-			}
-			if i == end {
-				first = i
-				for end = i + 1; end < len(rows) && s.opts.compare(rows[end].part, rows[i].part) == 0; {
-					end++
-				}
-				p := &partition{s.opts.Context, rows[first:end], &budget}
-				done = done[:0]
-				for _, f := range s.funcs {
-					values, err := f.compute(p)
-					if err != nil {
-						return nil, err
-					}
-					done = append(done, values...)
-				}
-			}
-			buf = append(buf[:0], rows[i].doc...)
-			for k, name := range s.names {
-				v := done[k*(end-first)+i-first]
-				if v.Type == 0 {
-					v = value.Null
-				}
-				second = setPath(second[:0], buf, strings.Split(name, "."), v)
-				buf, second = second, buf
-			}
-			i++
-			return buf, checkSize("$setWindowFields", len(buf))
-		}), nil
-	})
-}
-
-// read takes in all documents and sorts them.
-func (s *windowStage) read(in Iterator, budget *budget) ([]windowDoc, error) {
-	var rows []windowDoc
+	var buf []byte
 	c := s.opts.Context
-	err := each(in, func(doc bson.Raw) error {
-		r := windowDoc{part: value.Null, doc: copyOf(doc)}
+	return sortedBy(in, sortkey.SorterOptions{Memory: s.opts.Memory, Disk: s.opts.Disk}, func(doc bson.Raw, add func(key, doc []byte) error) error {
+		part := value.Null
 		if s.part != nil {
-			v, err := s.part.Eval(c, r.doc)
+			v, err := s.part.Eval(c, doc)
 			if err != nil {
 				return err
 			}
@@ -127,20 +85,139 @@ func (s *windowStage) read(in Iterator, budget *budget) ([]windowDoc, error) {
 				return mongoerr.TypeMismatch.Errorf("an expression used to partition cannot evaluate to value of type array")
 			}
 			if v.Type != 0 {
-				r.part = v
+				part = v
 			}
 		}
+		buf = key.AppendBy(s.opts.Collation, buf[:0], part)
 		if s.by != nil {
-			r.key = s.by.Key(c, value.Document(r.doc))
+			for i, v := range s.by.Key(c, value.Document(doc)) {
+				from := len(buf)
+				if buf = key.AppendBy(s.opts.Collation, buf, v); s.by.Falls(i) {
+					for j := from; j < len(buf); j++ {
+						buf[j] = ^buf[j]
+					}
+				}
+			}
 		}
-		rows = append(rows, r)
-		return budget.take(len(doc) + groupSize)
+		return add(buf, doc)
+	}, func(items *sortkey.Sorter) Iterator {
+		w := &windower{windowStage: s, items: items}
+		w.iter.next = w.give
+		return w
 	})
-	slices.SortStableFunc(rows, func(a, b windowDoc) int {
-		if d := s.opts.compare(a.part, b.part); d != 0 || s.by == nil {
-			return d
-		}
-		return s.by.Compare(c, a.key, b.key)
-	})
-	return rows, err
 }
+
+// windower goes through the sorted documents partition by partition. It holds the one at hand.
+type windower struct {
+	*windowStage
+	iter
+	items       *sortkey.Sorter
+	item        sortkey.Item // the next partition's first document if have
+	have, begun bool
+
+	p           *partition
+	i           int             // the document of the partition that is next
+	done        []bson.RawValue // the values of the partition, function by function
+	buf, second []byte
+}
+
+func (w *windower) give() (bson.Raw, error) {
+	if w.p == nil || w.i == len(w.p.rows) {
+		if ok, err := w.read(); err != nil || !ok {
+			return nil, err
+		}
+	}
+	doc, err := w.p.doc(w.i)
+	if err != nil {
+		return nil, err
+	}
+	w.buf = append(w.buf[:0], doc...)
+	for k, name := range w.names {
+		v := w.done[k*len(w.p.rows)+w.i]
+		if v.Type == 0 {
+			v = value.Null
+		}
+		w.second = setPath(w.second[:0], w.buf, strings.Split(name, "."), v)
+		w.buf, w.second = w.second, w.buf
+	}
+	w.i++
+	return w.buf, checkSize("$setWindowFields", len(w.buf))
+}
+
+// read reads a partition and computes its values; false is the end.
+func (w *windower) read() (ok bool, err error) {
+	if err := w.drop(); err != nil {
+		return false, err
+	}
+	if !w.begun {
+		w.begun = true
+		if w.item, w.have, err = w.items.Next(); err != nil {
+			return false, err
+		}
+	}
+	if !w.have {
+		return false, nil
+	}
+	budget := w.budget
+	w.p, w.i, w.done = &partition{c: w.opts.Context, budget: &budget}, 0, w.done[:0]
+	if w.items.Spilled() > 0 {
+		w.p.spilled = spill.NewBuffer(spill.BufferOptions{Who: budget.who, Memory: w.opts.Memory / 2, Disk: w.opts.Disk})
+	}
+	part := append([]byte(nil), w.item.Key[:key.FieldLen(w.item.Key, false)]...)
+	for w.have && bytes.HasPrefix(w.item.Key, part) {
+		if err := w.take(w.item.Doc); err != nil {
+			return false, err
+		}
+		if w.item, w.have, err = w.items.Next(); err != nil {
+			return false, err
+		}
+	}
+	if w.p.spilled != nil {
+		if w.p.reader, err = w.p.spilled.Reader(); err != nil {
+			return false, err
+		}
+	}
+	for _, f := range w.funcs {
+		values, err := f.compute(w.p)
+		if err != nil {
+			return false, err
+		}
+		w.done = append(w.done, values...)
+	}
+	return true, nil
+}
+
+// take adds a document to the partition.
+func (w *windower) take(doc bson.Raw) error {
+	r := windowDoc{doc: doc} // as long as nothing has left the memory, it lives as long as the sorter
+	size := 0
+	if w.by != nil {
+		r.key = w.by.Key(w.opts.Context, value.Document(doc))
+	}
+	if w.p.spilled != nil {
+		for i := range r.key {
+			r.key[i] = clone(r.key[i])
+			size += len(r.key[i].Value)
+		}
+		r.doc = nil
+		if err := w.p.spilled.Append(doc); err != nil {
+			return err
+		}
+	}
+	w.p.rows = append(w.p.rows, r)
+	return w.p.budget.take(size + windowDocSize*(1+len(r.key)))
+}
+
+// windowDocSize is about what a document of a partition takes beside its bytes, and each of its keys.
+const windowDocSize = 64
+
+// drop lets go of the partition.
+func (w *windower) drop() error {
+	p := w.p
+	if w.p = nil; p == nil || p.spilled == nil {
+		return nil
+	}
+	return p.spilled.Close()
+}
+
+func (w *windower) Close() error { return w.drop() }

@@ -33,40 +33,67 @@ func parseSort(p *parser, arg bson.RawValue) (stage, error) {
 }
 
 func (s *sortStage) run(in Iterator) Iterator {
-	var sorter *sortkey.Sorter
-	n := uint64(0)
-	return &sorted{iter{in: in, next: func() (bson.Raw, error) {
-		if sorter == nil {
-			sorter = s.spec.Sorter(sortkey.SorterOptions{Keep: s.keep, Memory: s.opts.Memory, Disk: s.opts.Disk})
-			err := each(in, func(doc bson.Raw) error {
+	var key []byte
+	x := s.spec.Extractor()
+	return sortedBy(in, sortkey.SorterOptions{Keep: s.keep, Memory: s.opts.Memory, Disk: s.opts.Disk},
+		func(doc bson.Raw, add func(key, doc []byte) error) (err error) {
+			if key, err = x.Append(key[:0], doc); err != nil {
+				return err
+			}
+			return add(key, doc)
+		}, documentsOf)
+}
+
+// documentsOf are the documents of a sorter as they come.
+func documentsOf(items *sortkey.Sorter) Iterator {
+	return over(nil, func() (bson.Raw, error) {
+		item, _, err := items.Next()
+		return item.Doc, err
+	})
+}
+
+// sortedBy reads all documents of in into a sorter, with a key that each makes of them, and gives what out makes of the sorted ones.
+// Equal keys stay in the order they came.
+func sortedBy(in Iterator, o sortkey.SorterOptions, key func(doc bson.Raw, add func(key, doc []byte) error) error, out func(items *sortkey.Sorter) Iterator) Iterator {
+	s := &sorted{iter: iter{in: in}}
+	s.next = func() (bson.Raw, error) {
+		if s.out == nil {
+			s.items = sortkey.NewSorter(o)
+			n := uint64(0)
+			add := func(key, doc []byte) error {
 				n++
-				return sorter.Add(n, doc)
-			})
+				return s.items.AddKey(key, n, doc)
+			}
+			err := each(in, func(doc bson.Raw) error { return key(doc, add) })
 			if err == nil {
-				err = sorter.Sort()
+				err = s.items.Sort()
 			}
 			if err != nil {
 				return nil, err
 			}
+			s.out = out(s.items)
 		}
-		item, ok, err := sorter.Next()
-		if err != nil || !ok {
-			return nil, err
-		}
-		return item.Doc, nil
-	}}, &sorter}
+		return s.out.Next()
+	}
+	return s
 }
 
 // sorted closes its sorter.
 type sorted struct {
 	iter
-	sorter **sortkey.Sorter
+	items *sortkey.Sorter
+	out   Iterator
 }
 
 func (s *sorted) Close() error {
 	err := s.iter.Close()
-	if *s.sorter != nil {
-		if e := (*s.sorter).Close(); err == nil {
+	if s.out != nil {
+		if e := s.out.Close(); err == nil {
+			err = e
+		}
+	}
+	if s.items != nil {
+		if e := s.items.Close(); err == nil {
 			err = e
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query/expr"
+	"github.com/multiforadb/multiforadb/engine/query/spill"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
@@ -39,16 +40,25 @@ var windows = []windowRow{
 
 // partition is documents that a window function sees together, in order.
 type partition struct {
-	c      *expr.Context
-	rows   []windowDoc
-	budget *budget
+	c       *expr.Context
+	rows    []windowDoc
+	budget  *budget
+	spilled *spill.Buffer // the documents, if they do not stand in the rows
+	reader  *spill.BufferReader
 }
 
 // windowDoc is a document with what it is ordered by.
 type windowDoc struct {
-	part bson.RawValue
-	key  []bson.RawValue
-	doc  bson.Raw
+	key []bson.RawValue
+	doc bson.Raw
+}
+
+// doc is document i. It dies with the next call.
+func (p *partition) doc(i int) (bson.Raw, error) {
+	if p.spilled == nil {
+		return p.rows[i].doc, nil
+	}
+	return p.reader.At(i)
 }
 
 // windowFunction computes the values of a field of all documents of a partition.
@@ -134,7 +144,7 @@ func (w *window) parse(v bson.RawValue, by *expr.By) error {
 		return nil
 	case f[1].Type != 0:
 		list, w.ranged = f[1], true
-		if by == nil || len(by.Paths()) != 1 || by.Descending() {
+		if by == nil || len(by.Paths()) != 1 || by.Falls(0) {
 			return code(5339902).Errorf("range-based bounds require a sortBy of one ascending field")
 		}
 		if f[2].Type != 0 {
@@ -288,7 +298,11 @@ func (f *windowed) compute(p *partition) ([]bson.RawValue, error) {
 		}
 		for ; next < hi; next++ {
 			fresh = true
-			if err := f.feed(p.c, state, p.rows[next].doc, &args, p.budget); err != nil {
+			doc, err := p.doc(next)
+			if err != nil {
+				return nil, err
+			}
+			if err := f.feed(p.c, state, doc, &args, p.budget); err != nil {
 				return nil, err
 			}
 			if err := p.tick(next); err != nil {
@@ -321,10 +335,20 @@ func (p *partition) tick(n int) error {
 // values are an expression's values for all rows.
 func (p *partition) values(e *expr.Expr) ([]bson.RawValue, error) {
 	out := make([]bson.RawValue, len(p.rows))
-	for i, r := range p.rows {
-		v, err := e.Eval(p.c, r.doc)
+	for i := range p.rows {
+		doc, err := p.doc(i)
 		if err != nil {
 			return nil, err
+		}
+		v, err := e.Eval(p.c, doc)
+		if err != nil {
+			return nil, err
+		}
+		if p.spilled != nil {
+			v = clone(v)
+			if err := p.budget.take(len(v.Value) + windowDocSize); err != nil {
+				return nil, err
+			}
 		}
 		out[i] = v
 		if err := p.tick(i); err != nil {

@@ -212,7 +212,7 @@ func (r *Sorter) Sort() error {
 	return r.merge.add(&run{list: r.list})
 }
 
-// Next is the next document in order; it dies at the call after. ok is false at the end.
+// Next is the next document in order; it dies at the call after, or, if nothing was spilled, with Close. ok is false at the end.
 func (r *Sorter) Next() (item Item, ok bool, err error) {
 	if r.keep > 0 && r.given == int64(r.keep) {
 		return Item{}, false, nil
