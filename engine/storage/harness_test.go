@@ -590,7 +590,7 @@ func (w *world) bounded() {
 			w.t.Fatal(err)
 		}
 	}
-	if n := w.s.Stats().LogBytes; n > 16*w.o.SegmentSize {
+	if n := w.s.Stats().LogBytes; n > 7*w.o.SegmentSize {
 		w.t.Fatalf("the log still has %d bytes after two checkpoints", n)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/multiforadb/multiforadb/engine/storage/page"
 	"github.com/multiforadb/multiforadb/simfs"
 )
 
@@ -71,4 +72,33 @@ func removeAll(c *Collection, mc *modelColl) error {
 		}
 	}
 	return nil
+}
+
+// Found by TestStoreAgainstMaps: marks are no batches, so nothing was promised to them. On a full disk the one that found the segment
+// full made the database fail.
+func TestMarksOnAFullDiskAreNoFailure(t *testing.T) {
+	w := newWorld(t, rand.New(rand.NewPCG(1, 1)), simfs.Options{})
+	if err := errors.Join(w.open(), w.create(), w.wait()); err != nil {
+		t.Fatal(err)
+	}
+	w.disk.SetCapacity(w.disk.Used())
+	refused := 0
+	for range 3 * w.o.SegmentSize / page.Size {
+		if err := w.s.Checkpoint(); errors.Is(err, ErrDiskFull) { // each has a mark say that the one before it is durable
+			refused++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if refused == 0 {
+		t.Error("the log was never full")
+	}
+	w.disk.SetCapacity(0)
+	if err := errors.Join(w.s.Checkpoint(), w.create(), w.wait()); err != nil {
+		t.Fatal(err)
+	}
+	w.sound("after a full disk")
+	if err := w.s.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
