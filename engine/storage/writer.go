@@ -61,11 +61,14 @@ func (s *Store) Write(f func(w *Writer) error) (Commit, error) { return s.write(
 func (s *Store) WriteFreeing(f func(w *Writer) error) (Commit, error) { return s.write(f, freeing) }
 
 // kind of a write: where its space comes from.
-type kind int
+type kind struct {
+	freeing bool    // may use the reserve, does not wait at admission
+	below   page.ID // if not 0, everything that it makes lies below this page
+}
 
-const (
-	logged  kind = iota
-	freeing      // may use the reserve, does not wait at admission
+var (
+	logged  = kind{}
+	freeing = kind{freeing: true}
 )
 
 func (s *Store) write(f func(w *Writer) error, k kind) (Commit, error) {
@@ -81,7 +84,7 @@ func (s *Store) write(f func(w *Writer) error, k kind) (Commit, error) {
 		}
 		if err != nil {
 			probe.FullDiskBetweenRuns.HitIf(need.pages > firstTicket && errors.Is(err, ErrDiskFull))
-			return Commit{}, err
+			return Commit{}, s.refused(err)
 		}
 		c, err := w.run(f)
 		switch {
@@ -94,7 +97,7 @@ func (s *Store) write(f func(w *Writer) error, k kind) (Commit, error) {
 		case errors.Is(err, errLogRoom):
 			probe.LogRoomMade.Hit()
 			if err := s.makeLogRoom(len(w.log), k); err != nil {
-				return Commit{}, err
+				return Commit{}, s.refused(err)
 			}
 		default:
 			return c, err
@@ -104,7 +107,7 @@ func (s *Store) write(f func(w *Writer) error, k kind) (Commit, error) {
 
 // begin takes a ticket. It is the only step of a write that waits for space or does I/O to get it, and no lock is held.
 func (s *Store) begin(n need, k kind) (*Writer, error) {
-	t, err := s.alloc.Reserve(page.Request{Pages: n.pages, Runs: n.runs, Privileged: k == freeing})
+	t, err := s.alloc.Reserve(page.Request{Pages: n.pages, Runs: n.runs, Privileged: k.freeing, Below: k.below})
 	if err != nil {
 		return nil, s.noSpace(err)
 	}
@@ -114,9 +117,17 @@ func (s *Store) begin(n need, k kind) (*Writer, error) {
 // noSpace gives the error for a reservation that did not succeed. Nothing was changed, so the database goes on.
 func (s *Store) noSpace(err error) error {
 	if errors.Is(err, env.ErrNoSpace) {
-		probe.FullDiskRefused.Hit()
-		s.wantCheckpoint() // it may free what is pending
 		return ErrDiskFull
+	}
+	return err
+}
+
+// refused passes on why a write cannot be. If that is the full disk, a checkpoint may free what is pending. (A checkpoint that
+// itself finds no room must not ask so for the next one: it would fail in turn, for ever.)
+func (s *Store) refused(err error) error {
+	if errors.Is(err, ErrDiskFull) {
+		probe.FullDiskRefused.Hit()
+		s.wantCheckpoint()
 	}
 	return err
 }

@@ -25,3 +25,12 @@ func TestRunIsGreenAndRepeatable(t *testing.T) {
 		}
 	}
 }
+
+// Seeds that have found something: see spec/found.md.
+func TestFoundBefore(t *testing.T) {
+	for _, c := range []Case{{Seed: 1236, Profile: Errors}} {
+		if r := RunCase(c, Watch{}); r.Err != nil {
+			t.Errorf("seed %d (%s): %v\nreplay: %s", c.Seed, r.Config, r.Err, r.Replay())
+		}
+	}
+}
