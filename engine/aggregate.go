@@ -10,6 +10,7 @@ import (
 	"github.com/multiforadb/multiforadb/engine/query"
 	"github.com/multiforadb/multiforadb/engine/query/match"
 	"github.com/multiforadb/multiforadb/engine/query/pipeline"
+	"github.com/multiforadb/multiforadb/engine/query/spill"
 	"github.com/multiforadb/multiforadb/engine/storage"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
@@ -24,14 +25,16 @@ type Aggregate struct {
 	Operations, Sessions func() []bson.Raw
 	// Strict refuses the stages that are not in the stable API.
 	Strict bool
+	// MemoryOnly makes a stage that does not fit its memory an error, instead of one that goes to the disk.
+	MemoryOnly bool
 }
 
 // Aggregation is a pipeline under way. Its front, which is a find, is planned over indexes; the documents that come out of that flow
 // through the stages.
 //
 // Like a Cursor it holds no snapshot between batches. A pipeline whose stages look at one document at a time goes on at the position
-// of its front. Any other is run to its end in the snapshot of its first batch, and what does not fit the batch is held in memory,
-// up to the bound that a stage has, too.
+// of its front. Any other is run to its end in the snapshot of its first batch, and what does not fit the batch is held, as far as the
+// memory of a stage goes there, and else on the disk: until Close.
 type Aggregation struct {
 	*Cursor
 	pipe  *pipeline.Pipeline
@@ -41,10 +44,15 @@ type Aggregation struct {
 	find, flows bool // nothing is behind the front; the stages look at one document at a time
 	counts      func(n int64) bson.Raw
 
+	disk spill.Disk        // nil: in memory only
 	out  pipeline.Iterator // nil before the first batch
 	buf  bson.Raw          // the document that the stages look at
-	rest []bson.Raw        // given next; of the whole result if over
 	over bool              // out has no more
+
+	refused bson.Raw // by emit, and given next
+	rest    *spill.Buffer
+	reader  *spill.BufferReader
+	left    int // documents of rest
 }
 
 // Aggregate parses the pipeline and answers with its cursor. A namespace without a collection is for pipelines that make their documents
@@ -68,30 +76,29 @@ func (db *DB) aggregation(ctx context.Context, ns Namespace, a Aggregate) (*Aggr
 	if err := check(); err != nil {
 		return nil, err
 	}
-	if a.Collation != nil {
-		if err := catalog.CheckCollation(value.Document(a.Collation)); err != nil {
-			return nil, err
-		}
-	}
-	in, err := db.terms(ctx, a.Let)
+	in, err := db.terms(ctx, ns, a.Let, a.Collation)
 	if err != nil {
 		return nil, err
 	}
-	r := &Aggregation{Cursor: &Cursor{db: db, ns: ns, terms: in}}
-	r.world = world{db: db, terms: in, operations: a.Operations, sessions: a.Sessions}
+	r := &Aggregation{Cursor: &Cursor{db: db, ns: ns, terms: in}, disk: db.disk(a.MemoryOnly)}
+	r.world = world{db: db, terms: in, disk: r.disk, operations: a.Operations, sessions: a.Sessions}
 	r.sink = sink{db: db, terms: in, world: &r.world}
-	r.pipe, err = pipeline.Parse(a.Stages, pipeline.Options{
+	o := pipeline.Options{
 		Namespace: pipeline.Namespace{DB: ns.DB, Collection: ns.Coll}, Context: in.context(), Scope: in.scope,
-		World: &r.world, Sink: &r.sink, Statistics: &r.world, Memory: int64(db.opt.SortMemory), Strict: a.Strict,
-	})
+		World: &r.world, Sink: &r.sink, Statistics: &r.world, Memory: int64(db.opt.SortMemory), Disk: r.disk, Strict: a.Strict,
+	}
+	if in.coll != nil {
+		o.Collation = in.coll
+	}
+	r.pipe, err = pipeline.Parse(a.Stages, o)
 	if err != nil {
 		return nil, err
 	}
 	if ns.Coll == "" && r.pipe.NeedsSource() {
 		return nil, mongoerr.InvalidNamespace.Errorf("{aggregate: 1} is not valid for a pipeline that reads a collection; it must begin with $documents or $currentOp")
 	}
-	r.query, err = db.frontQuery(r.pipe.Prefix().Find)
-	r.query.Hint = a.Hint
+	r.query, err = db.frontQuery(in, r.pipe.Prefix().Find)
+	r.query.Hint, r.query.Disk = a.Hint, r.disk
 	stages := r.pipe.Stages()
 	r.find = len(stages) == 0 && r.pipe.NeedsSource()
 	r.flows = flow(stages)
@@ -102,8 +109,8 @@ func (db *DB) aggregation(ctx context.Context, ns Namespace, a Aggregate) (*Aggr
 }
 
 // frontQuery is a stage's wish as the planner has it.
-func (db *DB) frontQuery(f pipeline.Find) (query.Query, error) {
-	q := query.Query{Filter: f.Filter, Sort: f.Sort, Skip: f.Skip, Limit: f.Limit, SortMemory: db.opt.SortMemory}
+func (db *DB) frontQuery(in *terms, f pipeline.Find) (query.Query, error) {
+	q := query.Query{Filter: f.Filter, Sort: f.Sort, Skip: f.Skip, Limit: f.Limit, SortMemory: db.opt.SortMemory, Collation: in.coll}
 	var err error
 	if q.Filter == nil {
 		q.Filter, err = match.Parse(nil, match.Options{})
@@ -131,33 +138,64 @@ func (a *Aggregation) Batch(ctx context.Context, docs int, emit func(doc bson.Ra
 		return a.Cursor.Batch(ctx, docs, emit)
 	}
 	a.terms.ctx = ctx
-	for ; docs > 0 && len(a.rest) > 0; docs-- {
-		if !emit(a.rest[0]) {
-			return true, nil
-		}
-		a.rest = a.rest[1:]
+	next, full := docs, false
+	for ; next > 0 && !full && err == nil && (a.refused != nil || a.left > 0); next-- {
+		full, err = a.give(emit)
 	}
-	if a.over || docs == 0 {
-		return !a.over || len(a.rest) > 0, nil
+	if err == nil && next > 0 && !full && !a.over {
+		err = a.read(ctx, func() error {
+			for ; next > 0 && !full; next-- {
+				doc, err := a.next()
+				if err != nil || doc == nil {
+					return err
+				}
+				if full = !emit(doc); full {
+					a.refused = clone(doc)
+				}
+			}
+			if a.flows {
+				return nil
+			}
+			return a.gather()
+		})
 	}
-	err = a.read(ctx, func() error {
-		for ; docs > 0; docs-- {
-			doc, err := a.next()
-			if err != nil || doc == nil {
-				return err
-			}
-			if !emit(doc) {
-				a.rest = append(a.rest, clone(doc))
-				break
-			}
+	more = err == nil && (!a.over || a.refused != nil || a.left > 0)
+	if !more {
+		if e := a.Close(); err == nil {
+			err = e
 		}
-		if a.flows {
-			return nil
+	}
+	return more, err
+}
+
+// give gives the next document that is held.
+func (a *Aggregation) give(emit func(doc bson.Raw) bool) (full bool, err error) {
+	doc := a.refused
+	if doc == nil {
+		if doc, err = a.reader.Next(); err != nil {
+			return false, err
 		}
-		return a.gather()
-	})
-	a.over = a.over || err != nil
-	return !a.over || len(a.rest) > 0, err
+		a.left--
+	}
+	if full = !emit(doc); full {
+		doc = clone(doc)
+	} else {
+		doc = nil
+	}
+	a.refused = doc
+	return full, nil
+}
+
+// Close ends the aggregation, as Cursor's.
+func (a *Aggregation) Close() error {
+	err := a.Cursor.Close()
+	if a.rest != nil {
+		if e := a.rest.Close(); err == nil {
+			err = e
+		}
+	}
+	a.over, a.refused, a.rest, a.left = true, nil, nil, 0
+	return err
 }
 
 // read runs f, which may call next, in a snapshot.
@@ -182,12 +220,13 @@ func (a *Aggregation) read(ctx context.Context, f func() error) error {
 		if a.out == nil {
 			a.out = a.pipe.Run(front{a})
 		}
-		defer func() {
-			if a.over {
-				a.out.Close()
+		err := f()
+		if a.over = a.over || err != nil; a.over {
+			if e := a.out.Close(); err == nil {
+				err = e
 			}
-		}()
-		return f()
+		}
+		return err
 	})
 }
 
@@ -211,17 +250,28 @@ func (a *Aggregation) counted(n int64) pipeline.Iterator {
 
 // gather takes what is left.
 func (a *Aggregation) gather() error {
-	size := 0
 	for {
 		doc, err := a.next()
-		if err != nil || doc == nil {
+		if err != nil {
 			return err
 		}
-		if size += len(doc); size > a.db.opt.SortMemory {
-			return mongoerr.QueryExceededMemoryLimitNoDiskUseAllowed.Errorf("the results behind the first batch exceed the memory limit of %d bytes, and cannot use the disk", a.db.opt.SortMemory)
+		if doc == nil {
+			break
 		}
-		a.rest = append(a.rest, clone(doc))
+		if a.rest == nil {
+			a.rest = spill.NewBuffer(spill.BufferOptions{Who: "the results behind the first batch", Memory: int64(a.db.opt.SortMemory), Disk: a.disk})
+		}
+		if err := a.rest.Append(doc); err != nil {
+			return err
+		}
 	}
+	if a.rest == nil {
+		return nil
+	}
+	var err error
+	a.left = a.rest.Len()
+	a.reader, err = a.rest.Reader()
+	return err
 }
 
 // write runs a pipeline that gives no documents.
@@ -230,7 +280,9 @@ func (a *Aggregation) write(ctx context.Context) error {
 		_, err := a.next()
 		return err
 	})
-	a.over = true
+	if e := a.Close(); err == nil {
+		err = e
+	}
 	return a.sink.end(err)
 }
 

@@ -10,11 +10,13 @@ import (
 )
 
 // benchDB has 20 000 documents of 1 KiB, with an index on n.
-func benchDB(b *testing.B) *DB {
+func benchDB(b *testing.B) *DB { return benchDocuments(b, 20_000) }
+
+func benchDocuments(b *testing.B, n int) *DB {
 	db := open(b)
 	createIndex(b, db, `{key: {n: 1}, name: "n"}`)
 	pad := strings.Repeat("x", 100)
-	for at := 0; at < 20_000; at += 1000 {
+	for at := 0; at < n; at += 1000 {
 		var in []bson.Raw
 		for i := at; i < at+1000; i++ {
 			in = append(in, doc(fmt.Sprintf(`{_id: %d, n: %d, a: %d, b: "%d", p1: "%s", p2: "%s", p3: "%s", p4: "%s", p5: "%s", p6: "%s", p7: "%s", p8: "%s", p9: "%s"}`,
@@ -89,39 +91,5 @@ func BenchmarkUpdateByID(b *testing.B) {
 		if r, err := db.Update(context.Background(), ns, u, true); err != nil || r.Modified != 1 {
 			b.Fatal(r, err)
 		}
-	}
-}
-
-func BenchmarkAggregate(b *testing.B) {
-	db := benchDB(b)
-	for _, x := range []struct {
-		name   string
-		stages []string
-		want   int
-	}{
-		{"group", []string{`{$group: {_id: "$b", n: {$sum: "$a"}}}`}, 7},
-		{"match_project", []string{`{$match: {a: 3}}`, `{$project: {b: 1, m: {$multiply: ["$n", 2]}}}`}, 2000},
-		{"sort_limit", []string{`{$sort: {b: 1, a: 1}}`, `{$limit: 20}`, `{$set: {x: 1}}`}, 20},
-		{"lookup", []string{`{$match: {n: {$gte: 5000, $lt: 6000}}}`, `{$project: {k: {$add: ["$n", 1]}}}`, `{$lookup: {from: "things", localField: "k", foreignField: "n", as: "next"}}`}, 1000},
-		{"count", []string{`{$match: {n: {$gte: 5000, $lt: 6000}}}`, `{$group: {_id: 1, n: {$sum: 1}}}`}, 1},
-	} {
-		b.Run(x.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for range b.N {
-				a, err := db.Aggregate(context.Background(), ns, Aggregate{Stages: docs(x.stages...)})
-				if err != nil {
-					b.Fatal(err)
-				}
-				n := 0
-				for more := true; more; {
-					if more, err = a.Batch(context.Background(), 1<<30, func(bson.Raw) bool { n++; return true }); err != nil {
-						b.Fatal(err)
-					}
-				}
-				if n != x.want {
-					b.Fatalf("%d documents, want %d", n, x.want)
-				}
-			}
-		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -24,16 +25,20 @@ type CreateIndexesResult struct {
 const (
 	// buildSort is how many bytes of keys a build sorts in memory before it puts them into the tree.
 	buildSort = 64 << 20
-	// buildUnit is how many bytes of log one write of a build makes.
-	buildUnit = 1 << 20
+	// buildEntries is how many entries a build puts under one lock.
+	buildEntries = 1024
+	// scanTick is how many documents a build scans before it lets others have the processor.
+	scanTick = 64
 )
 
 // CreateIndexes builds indexes, given as MongoDB's createIndexes has them ({key: …, name: …, unique: …}), and makes the
 // collection if there is none. All of them are there afterwards, or none.
 //
-// A build has three phases, and writers of the collection wait through all of them. The first write enters the indexes into the definition as being
-// built. From then on no document changes, so one snapshot holds all that is to be indexed; its keys are sorted, a part of bounded size at a
-// time, and put. The last write says that they are ready. If anything goes wrong, or at the next Open after a crash, they are dropped.
+// Writers go on meanwhile. The first write of a build enters the indexes into the definition as being built; from then on each write of a
+// document keeps their trees up to date, as far as they are filled, and notes the record in a second tree, the side. One snapshot behind
+// that is scanned and its keys are sorted, a part of bounded size at a time, and put, except those of records that the side names: what the
+// tree has of these is newer. The last write looks at what could not be decided on the way, drops the sides and says that the
+// indexes are ready. If anything goes wrong, or at the next Open after a crash, they are dropped.
 func (db *DB) CreateIndexes(ctx context.Context, ns Namespace, specs []bson.Raw) (CreateIndexesResult, error) {
 	var result CreateIndexesResult
 	if err := db.enter(); err != nil {
@@ -57,24 +62,25 @@ func (db *DB) CreateIndexes(ctx context.Context, ns Namespace, specs []bson.Raw)
 		}
 	}
 	b := build{writing: c}
-	b.claim()
+	if err := b.claim(); err != nil {
+		return result, c.end(err)
+	}
 	defer b.release()
-	result.Before, err = b.begin(parsed)
-	if err != nil || len(b.names) == 0 {
-		result.After = result.Before
-		return result, c.end(err)
-	}
-	if err = b.fill(); err == nil {
-		err = b.ready()
-	}
-	if err != nil {
-		if drop := b.drop(); drop != nil {
-			db.log.Warn("an index build failed, and its indexes could not be dropped before the next start", "collection", ns.String(), "error", drop)
+	if result.Before, err = b.begin(parsed); err == nil && len(b.names) > 0 {
+		if err = b.fill(); err == nil {
+			err = b.ready()
 		}
-		return result, c.end(err)
+		if err != nil {
+			b.drop()
+		}
 	}
-	result.After = result.Before + len(b.names)
-	return result, c.end(nil)
+	if errors.Is(err, errGone) {
+		err = mongoerr.IndexBuildAborted.Errorf("the index build on %s was given up: its collection or one of its indexes was dropped", ns)
+	}
+	if err == nil {
+		result.After = result.Before + len(b.names)
+	}
+	return result, c.end(err)
 }
 
 func parseSpecs(specs []bson.Raw) ([]catalog.IndexSpec, error) {
@@ -95,9 +101,6 @@ func parseSpecs(specs []bson.Raw) ([]catalog.IndexSpec, error) {
 			if err := checkPartial(f.Root(), true); err != nil {
 				return nil, err
 			}
-		}
-		if _, err := key.ParsePattern(out[i].Key); err != nil {
-			return nil, err
 		}
 	}
 	return out, nil
@@ -133,21 +136,36 @@ func checkPartial(n match.Node, top bool) error {
 // build is the building of some indexes of one collection.
 type build struct {
 	*writing
-	id    storage.CollID
-	names []string
+	id       storage.CollID
+	names    []string
+	parts    []part
+	progress *Progress
 }
 
+// claimStep is how often a build that waits for another asks whether it was killed.
+const claimStep = 100 * time.Millisecond
+
 // claim waits until no other build is under way in the collection, and keeps others out.
-func (b *build) claim() {
-	b.id = b.into.id
-	b.db.mu.Lock()
-	defer b.db.mu.Unlock()
+func (b *build) claim() error {
+	b.id, b.progress = b.into.id, progressOf(b.ctx)
+	db := b.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
 	for {
-		if _, busy := b.db.builds[b.id]; !busy {
-			b.db.builds[b.id] = struct{}{}
-			return
+		if _, busy := db.builds[b.id]; !busy {
+			db.builds[b.id] = struct{}{}
+			return nil
 		}
-		b.db.changed.Wait()
+		if err := b.ctx.Err(); err != nil {
+			return err
+		}
+		stop := db.env.Clock.AfterFunc(claimStep, func() {
+			db.mu.Lock()
+			db.changed.Broadcast()
+			db.mu.Unlock()
+		})
+		db.changed.Wait()
+		stop()
 	}
 }
 
@@ -158,29 +176,43 @@ func (b *build) release() {
 	b.db.mu.Unlock()
 }
 
-// write is a storage.Write on the collection, of which the build is the only writer of documents.
+// write is a storage.Write on the collection; it is errGone if that was dropped, or one of the indexes.
 func (b *build) write(f func(u *unit) error) error {
+	if err := b.ctx.Err(); err != nil {
+		return err
+	}
 	commit, err := b.db.store.Write(func(w *storage.Writer) error {
 		u, err := b.db.lock(w, b.into)
 		if err != nil {
 			return err
 		}
+		for _, name := range b.names {
+			if i := u.def.Index(name); i < 0 || !u.def.Indexes[i].Building {
+				return errGone
+			}
+		}
 		return f(u)
 	})
 	b.commit = b.commit.Later(commit)
-	if errors.Is(err, errGone) {
-		return mongoerr.IndexBuildAborted.Errorf("the index build on %s was given up: the collection was dropped", b.ns)
-	}
 	return err
 }
 
-// begin enters what is new into the definition.
+// begin enters what is new into the definition. Indexes that are being built though nobody builds them, since a build failed and could
+// not tidy up, go.
 func (b *build) begin(specs []catalog.IndexSpec) (before int, err error) {
+	var names []string
 	err = b.write(func(u *unit) error {
-		b.names, before = nil, u.def.Ready()
+		names, before = nil, u.def.Ready()
 		d := u.def.Clone()
+		if err := u.dropBuilding(d); err != nil {
+			return err
+		}
 		for i := range specs {
-			relation, err := d.Relate(&specs[i])
+			spec := specs[i]
+			if err := spec.Inherit(d.Options.Collation); err != nil {
+				return err
+			}
+			relation, err := d.Relate(&spec)
 			if err != nil {
 				return err
 			}
@@ -190,22 +222,51 @@ func (b *build) begin(specs []catalog.IndexSpec) (before int, err error) {
 			if err := d.CheckIndexCount(1); err != nil {
 				return err
 			}
-			if err := u.sc.CreateTree(d.AddIndex(specs[i]).Tree); err != nil {
-				return err
+			x := d.AddIndex(spec)
+			for _, tree := range []storage.TreeID{x.Tree, x.Side} {
+				if err := u.sc.CreateTree(tree); err != nil {
+					return err
+				}
 			}
-			b.names = append(b.names, specs[i].Name)
+			names = append(names, spec.Name)
 		}
-		if len(b.names) == 0 {
+		if len(names) == 0 && len(d.Indexes) == len(u.def.Indexes) {
 			return nil
 		}
 		return u.sc.SetDesc(d.Encode())
 	})
+	b.names = names
 	return before, err
+}
+
+// dropBuilding drops the indexes that are being built.
+func (u *unit) dropBuilding(d *catalog.Definition) error {
+	for i := range u.def.Indexes {
+		if x := &u.def.Indexes[i]; x.Building {
+			if err := u.dropIndex(d, x.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dropIndex drops the index from d, which replaces the unit's definition, and its trees.
+func (u *unit) dropIndex(d *catalog.Definition, name string) error {
+	x := d.Indexes[d.Index(name)]
+	if x.Building {
+		if err := u.sc.DropTree(x.Side); err != nil {
+			return err
+		}
+	}
+	d.RemoveIndex(name)
+	return u.sc.DropTree(x.Tree)
 }
 
 // part is some of an index's entries, each a key with its record and its trailer, in one buffer.
 type part struct {
 	x       *index
+	learned catalog.Index // of arrays
 	buf     []byte
 	entries []partEntry
 	later   bool // others went into the tree before
@@ -226,59 +287,64 @@ func (b *build) fill() error {
 	}
 	sn := b.db.store.Snapshot()
 	defer sn.Release()
-	var parts []part
-	multikey := map[string]uint64{}
-	err := sn.Guard(func() error {
-		col, sc, err := b.db.collection(sn, b.ns)
+	return sn.Guard(func() error {
+		sc := sn.Collection(b.id)
+		if sc == nil {
+			return errGone
+		}
+		col, err := b.db.open(sc)
 		if err != nil {
 			return err
 		}
-		if col == nil || !b.into.is(col.def) {
+		if !b.into.is(col.def) {
 			return errGone
 		}
 		for i := range col.indexes {
 			if x := &col.indexes[i]; slices.Contains(b.names, x.Name) {
-				parts = append(parts, part{x: x})
+				b.parts = append(b.parts, part{x: x})
 			}
 		}
+		b.progress.begin("Index Build: scanning collection", int64(sc.Count()))
 		var set keySet
 		tick := b.db.tick(b.ctx)
 		n := 0
 		it := sc.Records(0, false)
 		for it.Next() {
-			for i := range parts {
-				p := &parts[i]
+			for i := range b.parts {
+				p := &b.parts[i]
 				if err := set.make(p.x, it.Bytes()); err != nil {
 					return err
 				}
-				multikey[p.x.Name] |= uint64(set.set.Multikey)
+				p.learned.Learn(uint64(set.set.Multikey), set.set.Arrays)
 				p.add(&set, it.ID())
-				if p.bytes() > buildSort/len(parts) {
+				if p.bytes() > buildSort/len(b.parts) {
 					if err := b.put(p); err != nil {
 						return err
 					}
 				}
 			}
-			if n++; n%64 == 0 {
+			if n++; n%scanTick == 0 {
+				b.progress.add(scanTick)
 				if err := tick(); err != nil {
 					return err
 				}
 			}
 		}
-		return it.Err()
-	})
-	for i := range parts {
-		if err == nil {
-			err = b.put(&parts[i])
+		if err := it.Err(); err != nil {
+			return err
 		}
-	}
-	if errors.Is(err, errGone) {
-		return mongoerr.IndexBuildAborted.Errorf("the index build on %s was given up: the collection was dropped", b.ns)
-	}
-	if err == nil {
-		err = b.setMultikey(multikey)
-	}
-	return err
+		rest := 0
+		for i := range b.parts {
+			rest += len(b.parts[i].entries)
+		}
+		b.progress.begin("Index Build: inserting keys", int64(rest))
+		for i := range b.parts {
+			if err := b.put(&b.parts[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (p *part) add(set *keySet, id storage.RecordID) {
@@ -293,17 +359,28 @@ func (p *part) add(set *keySet, id storage.RecordID) {
 
 func (p *part) key(i int) []byte { return p.buf[p.entries[i].at:p.entries[i].end] }
 
-// put sorts the part and puts it into the tree, and empties it. It does not hold what it reads in the mapping across a wait.
+// put sorts the part and puts it into the tree, and empties it.
 func (b *build) put(p *part) error {
 	slices.SortFunc(p.entries, func(x, y partEntry) int { return bytes.Compare(p.buf[x.at:x.end], p.buf[y.at:y.end]) })
+	most := buildEntries
+	if b.db.env.Buggy("index build: small units") {
+		most = 3
+	}
 	for done := 0; done < len(p.entries); {
 		var next int
 		err := b.write(func(u *unit) error {
-			for next = done; next < len(p.entries); next++ {
-				if _, size := u.w.Size(); size >= buildUnit {
-					break
+			side, ok := u.sc.Tree(p.x.Side)
+			if !ok {
+				return corruptIndex(u.def.NS, p.x, "its side tree is not there")
+			}
+			for next = done; next < len(p.entries) && next < done+most && !u.full(0); next++ {
+				k, id, _ := key.CutRecordID(p.key(next))
+				if _, newer, err := side.Get(sideTouched.record(storage.RecordID(id))); err != nil {
+					return err
+				} else if newer {
+					continue
 				}
-				if err := b.checkUnique(u, p, next); err != nil {
+				if err := b.checkUnique(u, p, next, k, storage.RecordID(id), side.Entries > 0); err != nil {
 					return err
 				}
 				e := p.entries[next]
@@ -316,77 +393,65 @@ func (b *build) put(p *part) error {
 		if err != nil {
 			return err
 		}
-		if err := b.ctx.Err(); err != nil {
-			return err
-		}
+		b.progress.add(int64(next - done))
 		done = next
 	}
 	p.buf, p.entries, p.later = p.buf[:0], p.entries[:0], true
 	return nil
 }
 
-// checkUnique refuses entry i if the one before it, or one in the tree, has its key.
-func (b *build) checkUnique(u *unit, p *part, i int) error {
+// checkUnique refuses entry i, with the key k, if there is one of its key. What is in the tree is as it is at head, so there are two
+// documents with it. While the part is the first and no writer came, the tree has what stands before i in the part.
+func (b *build) checkUnique(u *unit, p *part, i int, k []byte, id storage.RecordID, written bool) error {
 	if !p.x.unique {
 		return nil
 	}
-	k, id, _ := key.CutRecordID(p.key(i))
 	twice := false
-	if i > 0 {
-		before, _, _ := key.CutRecordID(p.key(i - 1))
-		twice = bytes.Equal(before, k)
-	}
-	if p.later && !twice {
-		t, ok := u.sc.Tree(p.x.Tree)
-		if !ok {
-			return corruptIndex(u.def.NS, p.x, "its tree is not there")
-		}
-		it := t.Iter()
-		twice = it.Seek(k) && bytes.HasPrefix(it.Key(), k)
-		if err := it.Err(); err != nil {
+	if p.later || written {
+		var err error
+		if twice, err = u.another(p.x, k, id); err != nil {
 			return err
 		}
+	} else if i > 0 {
+		before, _, _ := key.CutRecordID(p.key(i - 1))
+		twice = bytes.Equal(before, k)
 	}
 	if !twice {
 		return nil
 	}
-	doc, err := u.sc.Record(storage.RecordID(id))
+	doc, err := u.sc.Record(id)
 	if err != nil {
 		return err
 	}
 	return duplicateKey(u.def.NS, p.x, k, doc)
 }
 
-// setMultikey, ready and drop are the ends of a build.
-func (b *build) setMultikey(bits map[string]uint64) error {
-	return b.define(func(x *catalog.Index) { x.Multikey |= bits[x.Name] })
-}
-
-func (b *build) ready() error { return b.define(func(x *catalog.Index) { x.Building = false }) }
-
-func (b *build) define(f func(x *catalog.Index)) error {
+// ready ends a build that went well.
+func (b *build) ready() error {
+	b.progress.begin("Index Build: draining writes", 0)
 	return b.write(func(u *unit) error {
 		d := u.def.Clone()
-		for _, name := range b.names {
-			if i := d.Index(name); i >= 0 {
-				f(&d.Indexes[i])
+		for i := range b.parts {
+			p := &b.parts[i]
+			at := d.Index(p.x.Name)
+			if err := u.judgeSide(&u.indexes[at]); err != nil {
+				return err
 			}
+			x := &d.Indexes[at]
+			if err := u.sc.DropTree(x.Side); err != nil {
+				return err
+			}
+			x.Learn(p.learned.Multikey, p.learned.Arrays)
+			x.Building, x.Side = false, 0
 		}
 		return u.sc.SetDesc(d.Encode())
 	})
 }
 
-func (b *build) drop() error {
-	return b.write(func(u *unit) error {
-		d := u.def.Clone()
-		for _, name := range b.names {
-			if i := d.Index(name); i >= 0 {
-				if err := u.sc.DropTree(d.Indexes[i].Tree); err != nil {
-					return err
-				}
-				d.RemoveIndex(name)
-			}
-		}
-		return u.sc.SetDesc(d.Encode())
-	})
+// drop ends one that did not: all indexes that are being built are its own.
+func (b *build) drop() {
+	commit, err := b.db.dropBuilding(b.into)
+	if b.commit = b.commit.Later(commit); err != nil && !errors.Is(err, errGone) {
+		b.db.log.Warn("an index build failed, and its indexes could not be dropped before the next one or the next start", "collection", b.ns.String(), "error", err)
+	}
 }

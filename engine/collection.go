@@ -28,7 +28,6 @@ type collection struct {
 // index is what keys are made with.
 type index struct {
 	*catalog.Index
-	pattern key.Pattern
 	partial *match.Filter // nil: every document
 	unique  bool
 }
@@ -40,7 +39,7 @@ func newCollection(e *env.Env, id storage.CollID, desc []byte) (*collection, err
 	}
 	c := &collection{id: id, desc: desc, def: def}
 	if def.Options.Validator != nil && !def.Options.Unchecked {
-		if c.valid, err = match.Parse(def.Options.Validator, shared(e)); err != nil {
+		if c.valid, err = match.Parse(def.Options.Validator, shared(e, def.Options.Collation)); err != nil {
 			return nil, fmt.Errorf("catalog: validator of %s: %v: %w", def.NS, err, storage.ErrCorrupt)
 		}
 	}
@@ -60,20 +59,20 @@ func newCollection(e *env.Env, id storage.CollID, desc []byte) (*collection, err
 func newIndex(x *catalog.Index) (index, error) {
 	out := index{Index: x, unique: x.Unique || x.IsID()}
 	var err error
-	if out.pattern, err = key.ParsePattern(x.Key); err != nil {
-		return out, err
-	}
-	out.pattern.Sparse = x.Sparse
 	if x.Partial != nil {
-		out.partial, err = match.Parse(x.Partial, match.Options{})
+		out.partial, err = match.Parse(x.Partial, matching(x.Collation, nil))
 	}
 	return out, err
 }
 
 // planned is the index as the planner sees it.
 func (x *index) planned() *query.Index {
-	q := &query.Index{Tree: uint32(x.Tree), Name: x.Name, Key: x.Key, Unique: x.unique, Sparse: x.Sparse, Hidden: x.Hidden, Multikey: x.Multikey, Partial: x.partial}
-	for _, f := range x.pattern.Fields {
+	q := &query.Index{Tree: uint32(x.Tree), Name: x.Name, Key: x.Key, Unique: x.unique, Sparse: x.Sparse, Hidden: x.Hidden, Multikey: x.Multikey, Partial: x.partial,
+		Collation: x.Collation}
+	if w := x.Pattern.Wild; w != nil {
+		q.Wild = &query.Wild{Wild: w, Kind: x.Pattern.Fields[0].Kind, Arrays: x.Arrays, Unknown: x.Multikey&catalog.ArraysUnknown != 0}
+	}
+	for _, f := range x.Pattern.Fields {
 		q.Fields = append(q.Fields, query.Field{Path: f.Path.String(), Kind: f.Kind})
 	}
 	return q
@@ -173,8 +172,9 @@ func (db *DB) collection(sn *storage.Snapshot, ns catalog.Namespace) (*collectio
 
 // keySet are the keys of one document in one index, each without the record id.
 type keySet struct {
-	set  key.Set
-	keys []entry // what is left to do of set's keys
+	set   key.Set
+	keys  []entry // what is left to do of set's keys
+	unfit bool    // the index does not allow the document
 }
 
 // entry is an index entry without its record id. The trailer, which is the entry's value, says what the key forgets.
@@ -189,15 +189,15 @@ const (
 
 // make fills s with doc's keys in x; none if doc is not in x.
 func (s *keySet) make(x *index, doc bson.Raw) error {
-	s.keys = s.keys[:0]
-	s.set.Multikey = 0
+	s.keys, s.unfit = s.keys[:0], false
+	s.set.Multikey, s.set.Arrays = 0, s.set.Arrays[:0]
 	if x.partial != nil {
 		in, err := x.partial.Match(doc)
 		if err != nil || !in {
 			return err
 		}
 	}
-	if err := x.pattern.Keys(&s.set, doc); err != nil {
+	if err := x.Pattern.Keys(&s.set, doc); err != nil {
 		return err
 	}
 	for i := range s.set.Len() {

@@ -31,7 +31,7 @@ func (db *DB) CreateCollection(ctx context.Context, ns Namespace, options bson.R
 	if err != nil {
 		return err
 	}
-	if _, err := match.Parse(o.Validator, shared(db.env)); err != nil {
+	if _, err := match.Parse(o.Validator, shared(db.env, o.Collation)); err != nil {
 		return err
 	}
 	c, commit, err := db.create(ns, o)
@@ -213,10 +213,9 @@ func (db *DB) DropIndexes(ctx context.Context, ns Namespace, which bson.RawValue
 		}
 		d := u.def.Clone()
 		for _, name := range names {
-			if err := u.sc.DropTree(d.Indexes[d.Index(name)].Tree); err != nil {
+			if err := u.dropIndex(d, name); err != nil {
 				return err
 			}
-			d.RemoveIndex(name)
 		}
 		if len(names) == 0 {
 			return nil

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,9 +25,6 @@ func TestCollectionsAreListedAndDropped(t *testing.T) {
 	}
 	if err := db.CreateCollection(ctx, Namespace{DB: "a", Coll: "y"}, doc(`{capped: false}`)); err != nil {
 		t.Errorf("the same again: %v", err)
-	}
-	if err := db.CreateCollection(ctx, Namespace{DB: "a", Coll: "z"}, doc(`{viewOn: "y", pipeline: []}`)); !mongoerr.Is(err, mongoerr.NotImplemented) {
-		t.Errorf("a view: %v", err)
 	}
 	if err := db.CreateCollection(ctx, Namespace{DB: "A", Coll: "z"}, nil); !mongoerr.Is(err, mongoerr.DatabaseDifferCase) {
 		t.Errorf("another case: %v", err)
@@ -142,31 +138,6 @@ func TestUniqueIndexIsRefusedOverDuplicates(t *testing.T) {
 	createIndex(t, db, `{key: {b: 1}, name: "b"}`)
 	if n, err := db.Count(ctx, ns, Count{Filter: doc(`{b: {$gt: 10, $lt: 12}}`), Hint: value.String("b")}); err != nil || n != 2 {
 		t.Fatalf("count %d, %v", n, err)
-	}
-}
-
-func TestWritersWaitForAnIndexBuild(t *testing.T) {
-	db := open(t)
-	ctx := context.Background()
-	insert(t, db, `{_id: "first"}`)
-	var wg sync.WaitGroup
-	for w := range 4 {
-		wg.Go(func() {
-			for i := range 100 {
-				if r, err := db.Insert(ctx, ns, docs(fmt.Sprintf(`{_id: "%d-%d", a: %d, b: [%d, 1]}`, w, i, i, w)), true); err != nil || r.N != 1 {
-					t.Error(r, err)
-				}
-			}
-		})
-	}
-	for i := range 10 {
-		createIndex(t, db, fmt.Sprintf(`{key: {a: 1, b: %d}, name: "i%d"}`, i+1, i))
-	}
-	wg.Wait()
-	for i := range 10 {
-		if n, err := db.Count(ctx, ns, Count{Filter: doc(`{a: {$gte: 0}}`), Hint: value.String(fmt.Sprintf("i%d", i))}); err != nil || n != 400 {
-			t.Errorf("index %d: %d, %v", i, n, err)
-		}
 	}
 }
 

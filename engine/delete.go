@@ -49,11 +49,11 @@ func (db *DB) Delete(ctx context.Context, ns Namespace, statements []Delete, ord
 }
 
 func (c *writing) remove(s *Delete) (tally, error) {
-	in, err := c.db.terms(c.ctx, s.Let)
+	in, err := c.db.terms(c.ctx, c.ns, s.Let, s.Collation)
 	if err != nil {
 		return tally{}, err
 	}
-	t, err := c.target(in, s.Filter, nil, s.Hint, s.Collation)
+	t, err := c.target(in, s.Filter, nil, s.Hint)
 	if err != nil {
 		return tally{}, err
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/multiforadb/multiforadb/engine/key"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
+	"github.com/multiforadb/multiforadb/engine/query"
+	"github.com/multiforadb/multiforadb/engine/storage"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
@@ -25,7 +27,12 @@ type Distinct struct {
 func (db *DB) Distinct(ctx context.Context, ns Namespace, d Distinct) (bson.RawArray, error) {
 	values := valueSet{found: map[string]bson.RawValue{}}
 	path := value.ParsePath(d.Key)
-	err := db.run(ctx, ns, Find{Filter: d.Filter, Hint: d.Hint, Collation: d.Collation}, nil, func(doc bson.Raw) error {
+	err := db.run(ctx, ns, Find{Filter: d.Filter, Hint: d.Hint, Collation: d.Collation}, func(q *query.Query, _ *storage.Collection) bool {
+		if q.Collation != nil {
+			values.coll = q.Collation
+		}
+		return true
+	}, func(doc bson.Raw) error {
 		value.Walk(doc, path, value.LeafArray, func(v bson.RawValue, _ int) bool {
 			if v.Type != bson.TypeArray {
 				values.add(v)
@@ -50,6 +57,7 @@ func (db *DB) Distinct(ctx context.Context, ns Namespace, d Distinct) (bson.RawA
 // valueSet holds values by their keys: equal ones, whatever their types, are one.
 type valueSet struct {
 	found map[string]bson.RawValue
+	coll  key.Collation
 	size  int
 	buf   []byte
 }
@@ -58,7 +66,7 @@ func (s *valueSet) add(v bson.RawValue) {
 	if value.IsMissing(v) {
 		return
 	}
-	s.buf = key.Append(s.buf[:0], v)
+	s.buf = key.AppendBy(s.coll, s.buf[:0], v)
 	if _, ok := s.found[string(s.buf)]; ok {
 		return
 	}

@@ -23,6 +23,8 @@ type Options struct {
 	TTLSweep time.Duration
 	// SortMemory bounds what one sort may keep in memory, in bytes: 0 is 100 MiB.
 	SortMemory int
+	// TemporaryMax bounds the temporary files of all sorts and pipelines together, in bytes: 0 is 64 GiB.
+	TemporaryMax int64
 	// Storage is passed on to the storage column.
 	Storage storage.Options
 }
@@ -40,6 +42,7 @@ type DB struct {
 	opt   Options
 	store *storage.Store
 	cache cache
+	temp  temporary
 
 	mu      env.Mutex // guards what follows
 	changed env.Cond  // calls has become 0 after closing was set, or a build has ended
@@ -68,6 +71,9 @@ func Open(dir string, o Options) (*DB, error) {
 	if o.SortMemory == 0 {
 		o.SortMemory = sortMemoryDefault
 	}
+	if o.TemporaryMax == 0 {
+		o.TemporaryMax = temporaryDefault
+	}
 	db := &DB{env: o.Env, log: o.Logger, opt: o, builds: map[storage.CollID]struct{}{}}
 	db.mu.Init(db.env, env.RankNone, "engine")
 	db.changed.Init(db.env, &db.mu, "engine changed")
@@ -75,9 +81,13 @@ func Open(dir string, o Options) (*DB, error) {
 	db.objectIDs.init(db.env)
 	db.arrivals.init(db.env)
 	db.sweep.init(db.env)
+	db.temp.init(db.env, dir, o.TemporaryMax)
 	var err error
 	if db.store, err = storage.Open(db.env, dir, o.Storage); err != nil {
 		return nil, err
+	}
+	if err := db.temp.clean(); err != nil {
+		db.log.Warn("temporary files that a crash has left cannot be removed", "error", err)
 	}
 	if err := db.dropHalfMade(); err != nil {
 		db.store.Close()
@@ -104,6 +114,7 @@ func (db *DB) Close() error {
 		db.changed.Wait()
 	}
 	db.mu.Unlock()
+	db.temp.close()
 	return db.store.Close()
 }
 
@@ -201,24 +212,16 @@ func (db *DB) dropHalfMade() error {
 	return nil
 }
 
-// dropBuilding drops the indexes that are being built though nobody builds them.
+// dropBuilding drops the indexes that are being built.
 func (db *DB) dropBuilding(c *collection) (storage.Commit, error) {
 	return db.store.Write(func(w *storage.Writer) error {
 		u, err := db.lock(w, c)
-		if err != nil || db.isBuilding(c.id) {
+		if err != nil {
 			return err
 		}
 		d := u.def.Clone()
-		for _, x := range u.def.Indexes {
-			if x.Building {
-				d.RemoveIndex(x.Name)
-				if err := u.sc.DropTree(x.Tree); err != nil {
-					return err
-				}
-			}
-		}
-		if len(d.Indexes) == len(u.def.Indexes) {
-			return nil
+		if err := u.dropBuilding(d); err != nil || len(d.Indexes) == len(u.def.Indexes) {
+			return err
 		}
 		return u.sc.SetDesc(d.Encode())
 	})

@@ -67,14 +67,14 @@ func duplicateKey(ns catalog.Namespace, x *index, k []byte, doc bson.Raw) error 
 // keyValues finds the values in doc that k was made of. The key's bytes do not tell number types apart, so it looks for the
 // values that give the same bytes.
 func keyValues(x *index, k []byte, doc bson.Raw) []bson.RawValue {
-	out := make([]bson.RawValue, len(x.pattern.Fields))
-	for i, f := range x.pattern.Fields {
+	out := make([]bson.RawValue, len(x.Pattern.Fields))
+	for i, f := range x.Pattern.Fields {
 		n := key.FieldLen(k, f.Kind == key.Descending)
 		field := k[:n]
 		k = k[n:]
 		out[i] = value.Null
 		value.Walk(doc, f.Path, value.LeafBoth, func(v bson.RawValue, _ int) bool {
-			same := !value.IsMissing(v) && bytes.Equal(x.pattern.AppendField(nil, i, v), field)
+			same := !value.IsMissing(v) && bytes.Equal(x.Pattern.AppendField(nil, i, v), field)
 			if same {
 				out[i] = v
 			}

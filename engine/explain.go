@@ -29,7 +29,7 @@ func (db *DB) ExplainOver(ctx context.Context, ns Namespace, f Find, v Verbosity
 	if err := ns.Check(); err != nil {
 		return nil, err
 	}
-	in, err := db.terms(ctx, f.Let)
+	in, err := db.terms(ctx, ns, f.Let, f.Collation)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +99,7 @@ func (db *DB) explain(ctx context.Context, ns Namespace, q query.Query, v Verbos
 		}
 		began := db.env.Clock.Monotonic()
 		r := p.Start()
+		defer r.Close()
 		r.Attach(source{sc}, db.tick(ctx))
 		for r.Next() {
 		}

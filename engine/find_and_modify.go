@@ -39,7 +39,7 @@ func (db *DB) FindAndModify(ctx context.Context, ns Namespace, f FindAndModify) 
 	if err := ns.Check(); err != nil {
 		return result, err
 	}
-	in, err := db.terms(ctx, f.Let)
+	in, err := db.terms(ctx, ns, f.Let, f.Collation)
 	if err != nil {
 		return result, err
 	}
@@ -63,7 +63,7 @@ func (db *DB) FindAndModify(ctx context.Context, ns Namespace, f FindAndModify) 
 }
 
 func (c *writing) findAndRemove(in *terms, f *FindAndModify, result *FindAndModifyResult) error {
-	t, err := c.target(in, f.Filter, f.Sort, f.Hint, f.Collation)
+	t, err := c.target(in, f.Filter, f.Sort, f.Hint)
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,7 @@ func (m *CollMod) options(e *env.Env, d *catalog.Definition) error {
 	if err != nil {
 		return err
 	}
-	if _, err := match.Parse(o.Validator, shared(e)); err != nil {
+	if _, err := match.Parse(o.Validator, shared(e, o.Collation)); err != nil {
 		return err
 	}
 	d.Options = o

@@ -83,6 +83,13 @@ func (g generator) document(id int) string {
 			fields = append(fields, name+": "+g.value(2))
 		}
 	}
+	if g.IntN(4) > 0 { // no array, so that it may be hashed
+		h := g.scalar()
+		for h[0] == '[' {
+			h = g.scalar()
+		}
+		fields = append(fields, "h: "+h)
+	}
 	return "{" + strings.Join(fields, ", ") + "}"
 }
 
@@ -90,7 +97,7 @@ func (g generator) path() string {
 	if g.narrow {
 		return g.pick("a.x", "a.y", "a.x", "a.y", "a", "a.0", "a.1")
 	}
-	return g.pick("a", "a", "b", "c", "a.x", "a.y", "b.x", "a.x.y", "a.0", "b.1.x")
+	return g.pick("a", "a", "b", "c", "h", "h", "a.x", "a.y", "b.x", "a.x.y", "a.0", "b.1.x")
 }
 
 // test is what may stand behind a path.
@@ -164,6 +171,17 @@ func (g generator) pattern(most int) string {
 
 func (g generator) index(n int) string {
 	option := ""
+	switch g.IntN(8) {
+	case 0:
+		return fmt.Sprintf("{key: {%q: %s}, name: \"i%d\"%s}", g.pick("$**", "$**", "a.$**", "a.x.$**"), g.pick("1", "-1"), n, option)
+	case 1:
+		option = ", wildcardProjection: {" + g.pick("a: 1", "a: 0", `"a.x": 1, b: 1`, `"a.x": 0`, "a: {x: 1}, _id: 1", "_id: 1", "b: 0, _id: 1") + "}"
+		return fmt.Sprintf("{key: {\"$**\": 1}, name: \"i%d\"%s}", n, option)
+	case 2:
+		if !g.narrow {
+			return fmt.Sprintf("{key: {%s}, name: \"i%d\"}", g.pick(`h: "hashed"`, `h: "hashed"`, `a: 1, h: "hashed"`, `h: "hashed", b: -1`), n)
+		}
+	}
 	switch g.IntN(6) {
 	case 0:
 		option = ", sparse: true"

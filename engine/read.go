@@ -29,22 +29,19 @@ type Find struct {
 	Tailable bool
 	// ShowRecordID adds the field $recordId.
 	ShowRecordID bool
+	// MemoryOnly makes a sort that does not fit the memory an error, instead of one that goes to the disk.
+	MemoryOnly bool
 }
 
 // parse makes the query column's query of f.
 func (db *DB) parse(in *terms, f *Find) (query.Query, error) {
-	q := query.Query{Tail: f.Tailable, Skip: f.Skip, Limit: f.Limit, Hint: f.Hint, SortMemory: db.opt.SortMemory}
-	if f.Collation != nil {
-		if err := catalog.CheckCollation(value.Document(f.Collation)); err != nil {
-			return q, err
-		}
-	}
+	q := query.Query{Tail: f.Tailable, Skip: f.Skip, Limit: f.Limit, Hint: f.Hint, SortMemory: db.opt.SortMemory, Disk: db.disk(f.MemoryOnly), Collation: in.coll}
 	var err error
 	if q.Filter, err = match.Parse(f.Filter, in.matching()); err != nil {
 		return q, err
 	}
 	if len(f.Sort) > 0 {
-		if q.Sort, err = sortkey.Parse(f.Sort, sortkey.Options{}); err != nil {
+		if q.Sort, err = sortkey.Parse(f.Sort, in.sorting()); err != nil {
 			return q, err
 		}
 	}
@@ -54,8 +51,8 @@ func (db *DB) parse(in *terms, f *Find) (query.Query, error) {
 	return q, err
 }
 
-// Cursor is a query under way. Between batches it holds a position and no snapshot, so it keeps nothing from being reused
-// and needs no closing. It belongs to one goroutine at a time.
+// Cursor is a query under way. Between batches it holds a position and no snapshot, so it keeps nothing from being reused; but a sort
+// that does not fit the memory has files until Close. It belongs to one goroutine at a time.
 type Cursor struct {
 	db    *DB
 	ns    Namespace
@@ -78,7 +75,7 @@ func (db *DB) Find(ctx context.Context, ns Namespace, f Find) (*Cursor, error) {
 	}
 	c := &Cursor{db: db, ns: ns, show: f.ShowRecordID}
 	var err error
-	if c.terms, err = db.terms(ctx, f.Let); err != nil {
+	if c.terms, err = db.terms(ctx, ns, f.Let, f.Collation); err != nil {
 		return nil, err
 	}
 	c.query, err = db.parse(c.terms, &f)
@@ -126,9 +123,20 @@ func (c *Cursor) Batch(ctx context.Context, docs int, emit func(doc bson.Raw) bo
 		return nil
 	})
 	if !more {
-		c.ended, c.run = true, nil
+		if e := c.Close(); err == nil {
+			err = e
+		}
 	}
 	return more, err
+}
+
+// Close ends the cursor; it is only needed before Batch has said that there is no more, or failed. It may be called again.
+func (c *Cursor) Close() error {
+	r := c.run
+	if c.ended, c.run = true, nil; r == nil {
+		return nil
+	}
+	return r.Close()
 }
 
 // collection finds what the cursor reads, in a new snapshot, and plans the query if this is the first. It is nil if there was
@@ -137,6 +145,9 @@ func (c *Cursor) collection(sn *storage.Snapshot) (*storage.Collection, error) {
 	if c.run == nil {
 		col, sc, err := c.db.collection(sn, c.ns)
 		if err != nil || col == nil {
+			return nil, err
+		}
+		if err := c.terms.fit(col); err != nil {
 			return nil, err
 		}
 		p, err := query.New(c.query, col.plan, source{sc}.estimate)
@@ -210,7 +221,7 @@ func (db *DB) run(ctx context.Context, ns Namespace, f Find, first func(q *query
 	if err := ns.Check(); err != nil {
 		return err
 	}
-	in, err := db.terms(ctx, f.Let)
+	in, err := db.terms(ctx, ns, f.Let, f.Collation)
 	if err != nil {
 		return err
 	}
@@ -220,6 +231,9 @@ func (db *DB) run(ctx context.Context, ns Namespace, f Find, first func(q *query
 	}
 	return db.read(func(sn *storage.Snapshot) error {
 		col, sc, err := db.collection(sn, ns)
+		if err == nil && col != nil {
+			err = in.fit(col)
+		}
 		if err != nil || col == nil || first != nil && !first(&q, sc) {
 			return err
 		}
@@ -228,6 +242,7 @@ func (db *DB) run(ctx context.Context, ns Namespace, f Find, first func(q *query
 			return err
 		}
 		r := p.Start()
+		defer r.Close()
 		r.Attach(source{sc}, db.tick(ctx))
 		for r.Next() {
 			if err := each(r.Doc()); err != nil {

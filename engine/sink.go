@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/multiforadb/multiforadb/engine/catalog"
+	"github.com/multiforadb/multiforadb/engine/collation"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query/pipeline"
 	"github.com/multiforadb/multiforadb/engine/value"
@@ -53,7 +54,7 @@ func (s *sink) Out(to pipeline.Namespace, docs pipeline.Iterator) error {
 		options = c.def.Options.Raw
 		for i := range c.def.Indexes {
 			if x := &c.def.Indexes[i]; !x.IsID() && !x.Building {
-				indexes = append(indexes, x.Raw)
+				indexes = append(indexes, x.Explicit())
 			}
 		}
 	}
@@ -110,16 +111,16 @@ func (s *sink) fill(ns Namespace, docs pipeline.Iterator) error {
 
 // CheckMerge looks for a unique index whose fields are on.
 func (s *sink) CheckMerge(to pipeline.Namespace, on []string) error {
-	if len(on) == 1 && on[0] == "_id" {
-		return nil
-	}
 	specs, err := s.db.ListIndexes(s.terms.ctx, Namespace{DB: to.DB, Coll: to.Collection})
-	if err != nil && !mongoerr.Is(err, mongoerr.NamespaceNotFound) {
+	switch {
+	case mongoerr.Is(err, mongoerr.NamespaceNotFound) && len(on) == 1 && on[0] == "_id":
+		return nil // it is going to have that index
+	case err != nil && !mongoerr.Is(err, mongoerr.NamespaceNotFound):
 		return err
 	}
 	for _, raw := range specs {
 		x, err := catalog.ParseIndexSpec(raw)
-		if err != nil || !x.Unique || x.Partial != nil {
+		if err != nil || !x.Unique && !x.IsID() || x.Partial != nil || !collation.Same(x.Collation, s.terms.coll) {
 			continue
 		}
 		n := 0
@@ -194,7 +195,7 @@ func (s *sink) sameOn(on []string, doc bson.Raw) (*target, error) {
 		}
 		filter = appendField(filter, path, value.Document(appendField(noFields(), "$eq", v)))
 	}
-	return s.merging.target(s.terms, filter, nil, bson.RawValue{}, nil)
+	return s.merging.target(s.terms, filter, nil, bson.RawValue{})
 }
 
 // change puts what f answers in the place of m.

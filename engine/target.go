@@ -5,7 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/multiforadb/multiforadb/engine/catalog"
+	"github.com/multiforadb/multiforadb/engine/key"
 	"github.com/multiforadb/multiforadb/engine/query"
 	"github.com/multiforadb/multiforadb/engine/query/match"
 	"github.com/multiforadb/multiforadb/engine/query/sortkey"
@@ -18,6 +18,7 @@ type target struct {
 	filter *match.Filter
 	sort   *sortkey.Spec
 	hint   bson.RawValue
+	terms  *terms
 	byID   bool // the filter is a test of _id alone
 	most   int  // how many documents a search gives at most; 0: all
 }
@@ -37,27 +38,27 @@ const (
 	scanUnit = unitDocs
 )
 
-func (c *writing) target(in *terms, filter, sort bson.Raw, hint bson.RawValue, collation bson.Raw) (*target, error) {
-	t := &target{hint: hint}
-	if collation != nil {
-		if err := catalog.CheckCollation(value.Document(collation)); err != nil {
-			return nil, err
-		}
-	}
+func (c *writing) target(in *terms, filter, sort bson.Raw, hint bson.RawValue) (*target, error) {
+	t := &target{hint: hint, terms: in}
 	var err error
 	if t.filter, err = match.Parse(filter, in.matching()); err != nil {
 		return nil, err
 	}
-	if t.sort, err = sortkey.Parse(sort, sortkey.Options{}); err != nil {
+	if t.sort, err = sortkey.Parse(sort, in.sorting()); err != nil {
 		return nil, err
 	}
 	n, ok := t.filter.Root().(*match.Comparison)
-	t.byID = ok && hint.Type == 0 && n.Path == "_id" && n.Op == match.Eq && n.Value.Type != bson.TypeArray && !value.IsNullish(n.Value)
+	t.byID = ok && hint.Type == 0 && n.Path == "_id" && n.Op == match.Eq && n.Value.Type != bson.TypeArray && !value.IsNullish(n.Value) &&
+		(in.inherits || !key.HoldsText(n.Value))
 	return t, nil
 }
 
 func (t *target) plan(col *collection, s source, sortMemory int) (*query.Plan, error) {
-	return query.New(query.Query{Filter: t.filter, Sort: t.sort, Hint: t.hint, SortMemory: sortMemory, OnlyIDs: true}, col.plan, s.estimate)
+	if err := t.terms.fit(col); err != nil {
+		return nil, err
+	}
+	q := query.Query{Filter: t.filter, Sort: t.sort, Hint: t.hint, SortMemory: sortMemory, Collation: t.terms.coll, OnlyIDs: true}
+	return query.New(q, col.plan, s.estimate)
 }
 
 // edit changes a document that matches, and says whether that made a difference. It may be called more than once for one document.

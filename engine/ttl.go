@@ -58,11 +58,11 @@ func (db *DB) expire(ctx context.Context, ns Namespace, x *catalog.IndexSpec, no
 		filter = appendField(noFields(), "$and", value.Array(appendField(appendField(noFields(), "0", value.Document(filter)), "1", value.Document(x.Partial))))
 	}
 	c := db.writing(ctx, ns, true)
-	in, err := db.terms(ctx, nil)
+	in, err := db.terms(ctx, ns, nil, x.Collation.Spec())
 	if err != nil {
 		return 0, err
 	}
-	t, err := c.target(in, filter, nil, value.String(x.Name), nil)
+	t, err := c.target(in, filter, nil, value.String(x.Name))
 	if err != nil {
 		return 0, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/multiforadb/multiforadb/engine/catalog"
 	"github.com/multiforadb/multiforadb/engine/key"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/storage"
@@ -23,17 +24,13 @@ type unit struct {
 	sortMemory int
 	unchecked  bool // documents need not be valid
 
-	multikey []uint64 // by index; nil until a bit is new
+	learned  *catalog.Definition // with what is new about arrays; nil: nothing is
 	old, new []keySet
 	buf      []byte
 }
 
-var (
-	// errGone: the collection was dropped since it was looked up.
-	errGone = errors.New("the collection is gone")
-	// errBuilding: an index build keeps writers out.
-	errBuilding = errors.New("an index is being built")
-)
+// errGone: the collection was dropped since it was looked up.
+var errGone = errors.New("the collection is gone")
 
 // A statement on many documents ends its storage.Write at either of these and goes on in the next, so that the lock is not
 // held for much more than a millisecond.
@@ -56,15 +53,6 @@ func (db *DB) lock(w *storage.Writer, c *collection) (*unit, error) {
 		return nil, errGone
 	}
 	return &unit{collection: now, w: w, sc: sc, log: db.log, sortMemory: db.opt.SortMemory, old: make([]keySet, len(now.indexes)), new: make([]keySet, len(now.indexes))}, nil
-}
-
-// lockToWrite is lock for edits of documents, which an index build keeps out.
-func (db *DB) lockToWrite(w *storage.Writer, c *collection) (*unit, error) {
-	u, err := db.lock(w, c)
-	if err == nil && u.def.Ready() < len(u.def.Indexes) {
-		return nil, errBuilding
-	}
-	return u, err
 }
 
 // full says that the write has grown large enough.
@@ -93,10 +81,8 @@ func (u *unit) insert(doc bson.Raw) error {
 	if err != nil {
 		return err
 	}
-	for i := range u.indexes {
-		if err := u.put(i, &u.new[i], id); err != nil {
-			return err
-		}
+	if err := u.putAll(id); err != nil {
+		return err
 	}
 	return u.evict()
 }
@@ -113,7 +99,9 @@ func (u *unit) replace(id storage.RecordID, before, after bson.Raw) error {
 		return err
 	}
 	for i := range u.indexes {
-		u.old[i].keys, u.new[i].keys = difference(u.old[i].keys, u.new[i].keys)
+		if !u.indexes[i].Building { // whose tree need not have what stays
+			u.old[i].keys, u.new[i].keys = difference(u.old[i].keys, u.new[i].keys)
+		}
 		if err := u.checkUnique(i, u.new[i].keys, id, after); err != nil {
 			return err
 		}
@@ -126,12 +114,7 @@ func (u *unit) replace(id storage.RecordID, before, after bson.Raw) error {
 	if err := u.sc.Replace(id, after); err != nil {
 		return err
 	}
-	for i := range u.indexes {
-		if err := u.put(i, &u.new[i], id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return u.putAll(id)
 }
 
 // remove removes a record, which holds doc.
@@ -143,15 +126,24 @@ func (u *unit) remove(id storage.RecordID, doc bson.Raw) error {
 		if err := u.unput(i, &u.old[i], id); err != nil {
 			return err
 		}
+		if err := u.note(i, id, nil); err != nil {
+			return err
+		}
 	}
 	return u.sc.Remove(id)
 }
 
+// makeKeys makes the document's keys. An index that is being built refuses nothing yet.
 func (u *unit) makeKeys(doc bson.Raw, sets []keySet) error {
 	for i := range u.indexes {
-		if err := sets[i].make(&u.indexes[i], doc); err != nil {
+		err := sets[i].make(&u.indexes[i], doc)
+		if err == nil {
+			continue
+		}
+		if !u.indexes[i].Building || !refused(err) {
 			return err
 		}
+		sets[i].keys, sets[i].unfit = nil, true
 	}
 	return nil
 }
@@ -183,35 +175,41 @@ func difference(before, after []entry) (remove, put []entry) {
 // checkUnique refuses doc if index i is unique and another record than self has one of keys.
 func (u *unit) checkUnique(i int, keys []entry, self storage.RecordID, doc bson.Raw) error {
 	x := &u.indexes[i]
-	if !x.unique || len(keys) == 0 {
+	if !x.unique && !x.PrepareUnique || x.Building {
 		return nil
 	}
-	t, ok := u.sc.Tree(x.Tree)
-	if !ok {
-		return corruptIndex(u.def.NS, x, "its tree is not there")
-	}
-	it := t.Iter()
 	for _, e := range keys {
-		for ok := it.Seek(e.key); ok && bytes.HasPrefix(it.Key(), e.key); ok = it.Next() {
-			_, id, ok := key.CutRecordID(it.Key())
-			if !ok {
-				return corruptIndex(u.def.NS, x, "an entry is too short")
-			}
-			if storage.RecordID(id) != self {
-				return duplicateKey(u.def.NS, x, e.key, doc)
-			}
+		twice, err := u.another(x, e.key, self)
+		if err != nil {
+			return err
+		}
+		if twice {
+			return duplicateKey(u.def.NS, x, e.key, doc)
 		}
 	}
-	return it.Err()
+	return nil
+}
+
+// putAll puts the new keys of all indexes.
+func (u *unit) putAll(id storage.RecordID) error {
+	for i := range u.indexes {
+		if err := u.put(i, &u.new[i], id); err != nil {
+			return err
+		}
+		if err := u.note(i, id, &u.new[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (u *unit) put(i int, set *keySet, id storage.RecordID) error {
 	x := &u.indexes[i]
-	if bits := uint64(set.set.Multikey); bits&^x.Multikey != 0 {
-		if u.multikey == nil {
-			u.multikey = make([]uint64, len(u.indexes))
+	if bits := uint64(set.set.Multikey); !x.Knows(bits, set.set.Arrays) {
+		if u.learned == nil {
+			u.learned = u.def.Clone()
 		}
-		u.multikey[i] |= bits
+		u.learned.Indexes[i].Learn(bits, set.set.Arrays)
 	}
 	for _, e := range set.keys {
 		if err := u.sc.Put(x.Tree, u.entry(e.key, id), e.trailer); err != nil {
@@ -228,7 +226,7 @@ func (u *unit) unput(i int, set *keySet, id storage.RecordID) error {
 		if err != nil {
 			return err
 		}
-		if !found {
+		if !found && !x.Building {
 			return corruptIndex(u.def.NS, x, "record %d has no entry", id)
 		}
 	}
@@ -243,21 +241,10 @@ func (u *unit) entry(k []byte, id storage.RecordID) []byte {
 
 // end writes what the unit has learned about its indexes into the descriptor.
 func (u *unit) end() error {
-	if u.multikey == nil {
+	if u.learned == nil {
 		return nil
 	}
-	d := u.def.Clone()
-	changed := false
-	for i := range d.Indexes {
-		if u.multikey[i]&^d.Indexes[i].Multikey != 0 {
-			d.Indexes[i].Multikey |= u.multikey[i]
-			changed = true
-		}
-	}
-	if !changed {
-		return nil
-	}
-	return u.sc.SetDesc(d.Encode())
+	return u.sc.SetDesc(u.learned.Encode())
 }
 
 // refused says whether err refuses one document and leaves the write as it was before.

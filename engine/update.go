@@ -94,11 +94,11 @@ type changer struct {
 }
 
 func (c *writing) changer(s *Update) (*changer, error) {
-	in, err := c.db.terms(c.ctx, s.Let)
+	in, err := c.db.terms(c.ctx, c.ns, s.Let, s.Collation)
 	if err != nil {
 		return nil, err
 	}
-	t, err := c.target(in, s.Filter, s.Sort, s.Hint, s.Collation)
+	t, err := c.target(in, s.Filter, s.Sort, s.Hint)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (c *writing) changer(s *Update) (*changer, error) {
 			return nil, err
 		}
 	}
-	u, err := update.Parse(s.Update, update.Options{ArrayFilters: s.ArrayFilters, Filter: in.test, Pipeline: in.transform})
+	u, err := update.Parse(s.Update, update.Options{ArrayFilters: s.ArrayFilters, Filter: in.test, Pipeline: in.transform, Compare: in.order()})
 	if err != nil {
 		return nil, err
 	}

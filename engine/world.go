@@ -8,6 +8,7 @@ import (
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query"
 	"github.com/multiforadb/multiforadb/engine/query/pipeline"
+	"github.com/multiforadb/multiforadb/engine/query/spill"
 	"github.com/multiforadb/multiforadb/engine/storage"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
@@ -17,6 +18,7 @@ type world struct {
 	db                   *DB
 	terms                *terms
 	operations, sessions func() []bson.Raw
+	disk                 spill.Disk
 
 	// Of the batch under way:
 	sn  *storage.Snapshot
@@ -36,10 +38,11 @@ func (w *world) Find(ns pipeline.Namespace, f pipeline.Find) (pipeline.Iterator,
 	if err != nil || c == nil {
 		return pipeline.Documents(nil), err
 	}
-	q, err := w.db.frontQuery(f)
+	q, err := w.db.frontQuery(w.terms, f)
 	if err != nil {
 		return nil, err
 	}
+	q.Disk = w.disk
 	p, err := query.New(q, c.plan, source{sc}.estimate)
 	if err != nil {
 		return nil, err
@@ -61,7 +64,7 @@ func (f found) Next() (bson.Raw, error) {
 
 func (f found) Close() error {
 	f.Detach()
-	return nil
+	return f.Run.Close()
 }
 
 // View answers that there are no views.

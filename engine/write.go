@@ -38,7 +38,7 @@ func (c *writing) do(create bool, f func(u *unit) error) (found bool, err error)
 			}
 		}
 		commit, err := c.db.store.Write(func(w *storage.Writer) error {
-			u, err := c.db.lockToWrite(w, c.into)
+			u, err := c.db.lock(w, c.into)
 			if err != nil {
 				return err
 			}
@@ -50,15 +50,6 @@ func (c *writing) do(create bool, f func(u *unit) error) (found bool, err error)
 		})
 		c.commit = c.commit.Later(commit)
 		switch {
-		case errors.Is(err, errBuilding):
-			if c.db.waitForBuild(c.into.id) {
-				continue
-			}
-			// The build was given up, and could not tidy up.
-			commit, err := c.db.dropBuilding(c.into)
-			if c.commit = c.commit.Later(commit); err != nil && !errors.Is(err, errGone) {
-				return false, err
-			}
 		case errors.Is(err, errGone):
 			// What is visible may still name it.
 			if err := commit.Wait(); err != nil {
@@ -108,25 +99,6 @@ func (c *writing) end(err error) error {
 
 func (db *DB) writing(ctx context.Context, ns Namespace, ordered bool) *writing {
 	return &writing{db: db, ctx: ctx, ns: ns, ordered: ordered}
-}
-
-// waitForBuild returns when no index build is under way in the collection, and tells whether it had to wait.
-func (db *DB) waitForBuild(id storage.CollID) (waited bool) {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	for ; ; waited = true {
-		if _, ok := db.builds[id]; !ok {
-			return waited
-		}
-		db.changed.Wait()
-	}
-}
-
-func (db *DB) isBuilding(id storage.CollID) bool {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	_, ok := db.builds[id]
-	return ok
 }
 
 // create makes a collection unless there is one of that name by now, which is given then.

@@ -26,7 +26,8 @@ func TestDefinitionSurvivesEncoding(t *testing.T) {
 	d.AddIndex(parse(t, `{key: {at: 1}, name: "ttl", expireAfterSeconds: 60, v: 2}`))
 	d.AddIndex(parse(t, `{key: {x: 1}, name: "x", partialFilterExpression: {x: {$gt: 5}}, hidden: 1}`))
 	d.Indexes[1].Multikey = 1<<63 | 5
-	d.Indexes[2].Building = false
+	d.AddIndex(parse(t, `{key: {"$**": 1}, name: "w", wildcardProjection: {a: 0}}`)).Learn(1, []string{"b", "a.c", "b"})
+	d.Indexes[2].Building, d.Indexes[2].Side = false, 0
 	got, err := Decode(d.Encode())
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +35,7 @@ func TestDefinitionSurvivesEncoding(t *testing.T) {
 	if !reflect.DeepEqual(got, d) {
 		t.Fatalf("got %+v\nwant %+v", got, d)
 	}
-	if got.Ready() != 2 || got.Index("ttl") != 2 || got.NextTree != 5 {
+	if got.Ready() != 2 || got.Index("ttl") != 2 || got.NextTree != 10 {
 		t.Fatalf("got %d ready, ttl at %d, next tree %d", got.Ready(), got.Index("ttl"), got.NextTree)
 	}
 }
@@ -63,7 +64,16 @@ func TestIndexSpecIsRefused(t *testing.T) {
 		{`{key: {a: 1, b: 1, a: 1}, name: "a"}`, mongoerr.CannotCreateIndex},
 		{`{key: {"a..b": 1}, name: "a"}`, mongoerr.CannotCreateIndex},
 		{`{key: {"$a": 1}, name: "a"}`, mongoerr.CannotCreateIndex},
-		{`{key: {"$**": 1}, name: "a"}`, mongoerr.NotImplemented},
+		{`{key: {a: 1, "$**": 1}, name: "a"}`, mongoerr.NotImplemented},
+		{`{key: {"$**": 1}, name: "a", unique: true}`, mongoerr.CannotCreateIndex},
+		{`{key: {"$**": 1}, name: "a", sparse: true}`, mongoerr.CannotCreateIndex},
+		{`{key: {"$**": 1}, name: "a", wildcardProjection: {}}`, mongoerr.FailedToParse},
+		{`{key: {"$**": 1}, name: "a", wildcardProjection: {a: 1, b: 0}}`, 31254},
+		{`{key: {"a.$**": 1}, name: "a", wildcardProjection: {a: 1}}`, mongoerr.FailedToParse},
+		{`{key: {a: 1}, name: "a", wildcardProjection: {a: 1}}`, mongoerr.BadValue},
+		{`{key: {a: "hashed"}, name: "a", unique: true}`, 16764},
+		{`{key: {a: "hashed", b: "hashed"}, name: "a"}`, 31303},
+		{`{key: {a: "hashed"}, name: "a", expireAfterSeconds: 1}`, mongoerr.CannotCreateIndex},
 		{`{key: {a: 1}, name: "a", uniq: true}`, mongoerr.InvalidIndexSpecificationOption},
 		{`{key: {a: 1}, name: ""}`, mongoerr.CannotCreateIndex},
 		{`{key: {a: 1}, name: "*"}`, mongoerr.BadValue},
@@ -74,7 +84,7 @@ func TestIndexSpecIsRefused(t *testing.T) {
 		{`{key: {a: 1, b: 1}, name: "a", expireAfterSeconds: 1}`, mongoerr.CannotCreateIndex},
 		{`{key: {_id: 1}, name: "a", expireAfterSeconds: 1}`, mongoerr.InvalidIndexSpecificationOption},
 		{`{key: {a: 1}, name: "a", sparse: true, partialFilterExpression: {}}`, mongoerr.CannotCreateIndex},
-		{`{key: {a: 1}, name: "a", collation: {locale: "de"}}`, mongoerr.NotImplemented},
+		{`{key: {a: 1}, name: "a", collation: {locale: "ka"}}`, mongoerr.NotImplemented},
 	} {
 		if _, err := ParseIndexSpec(value.MustParseDocument(c.spec)); !mongoerr.Is(err, c.code) {
 			t.Errorf("%s: got %v, want %v", c.spec, err, c.code)
@@ -155,7 +165,11 @@ func TestOptionsAreReadAndRefused(t *testing.T) {
 		{`{capped: true, size: 5, max: -1}`, ``, mongoerr.BadValue},
 		{`{validator: 1}`, ``, mongoerr.TypeMismatch},
 		{`{validationLevel: "off and on"}`, ``, mongoerr.BadValue},
-		{`{viewOn: "x"}`, ``, mongoerr.NotImplemented},
+		{`{viewOn: "x", pipeline: [{$match: {}}]}`, `{viewOn: "x", pipeline: [{$match: {}}]}`, 0},
+		{`{viewOn: "x", capped: true, size: 5}`, ``, mongoerr.InvalidOptions},
+		{`{pipeline: []}`, ``, mongoerr.InvalidOptions},
+		{`{viewOn: "x", pipeline: {}}`, ``, mongoerr.TypeMismatch},
+		{`{viewOn: "x", pipeline: [1]}`, ``, mongoerr.TypeMismatch},
 		{`{what: 1}`, ``, 40415},
 	} {
 		o, err := ParseOptions(value.MustParseDocument(c.options))

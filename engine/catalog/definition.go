@@ -2,12 +2,14 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/multiforadb/multiforadb/engine/env"
 	"github.com/multiforadb/multiforadb/engine/storage"
+	"github.com/multiforadb/multiforadb/engine/value"
 )
 
 // UUID is a collection's identity.
@@ -44,10 +46,53 @@ type Definition struct {
 type Index struct {
 	IndexSpec
 	Tree storage.TreeID
-	// Building is set from the first unit of a build to its last. Nobody reads such an index.
+	// Building is set from the first unit of a build to its last. Nobody reads such an index. Side is the tree in which writers note
+	// for the build what they do meanwhile.
 	Building bool
+	Side     storage.TreeID
 	// Multikey has bit i set if some document had an array at or above the path of key field i.
 	Multikey uint64
+	// Arrays are, of a wildcard index, the paths at which a document had an array, sorted; ArraysUnknown in Multikey says that they
+	// were too many to list.
+	Arrays []string
+}
+
+// ArraysUnknown says that any path of a wildcard index may lead through arrays.
+const ArraysUnknown = 1 << 1
+
+// arraysMax is how many paths Index.Arrays lists at most.
+const arraysMax = 100
+
+// Knows says whether Learn would learn nothing.
+func (x *Index) Knows(multikey uint64, arrays []string) bool {
+	if multikey&^x.Multikey != 0 {
+		return false
+	}
+	for _, path := range arrays {
+		if _, found := slices.BinarySearch(x.Arrays, path); !found && x.Multikey&ArraysUnknown == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Learn adds what a document's keys say of arrays.
+func (x *Index) Learn(multikey uint64, arrays []string) {
+	x.Multikey |= multikey
+	list := x.Arrays
+	for _, path := range arrays {
+		at, found := slices.BinarySearch(list, path)
+		if found || x.Multikey&ArraysUnknown != 0 {
+			continue
+		}
+		if len(list) == arraysMax {
+			x.Multikey |= ArraysUnknown
+			list = nil
+			continue
+		}
+		list = slices.Insert(slices.Clip(list), at, path)
+	}
+	x.Arrays = list
 }
 
 // IDTree is the tree of the index on _id.
@@ -58,7 +103,7 @@ func NewDefinition(ns Namespace, id UUID, options Options) *Definition {
 	if options.Raw == nil {
 		options.Raw = bson.Raw(bsoncore.NewDocumentBuilder().Build())
 	}
-	return &Definition{NS: ns, UUID: id, Options: options, NextTree: IDTree + 1, Indexes: []Index{{IndexSpec: idSpec(), Tree: IDTree}}}
+	return &Definition{NS: ns, UUID: id, Options: options, NextTree: IDTree + 1, Indexes: []Index{{IndexSpec: idSpec(options.Collation), Tree: IDTree}}}
 }
 
 // Clone makes a copy to change.
@@ -89,10 +134,10 @@ func (d *Definition) Ready() int {
 	return n
 }
 
-// AddIndex adds an index that is being built, with a tree of its own.
+// AddIndex adds an index that is being built, with trees of its own.
 func (d *Definition) AddIndex(spec IndexSpec) *Index {
-	d.Indexes = append(d.Indexes, Index{IndexSpec: spec, Tree: d.NextTree, Building: true})
-	d.NextTree++
+	d.Indexes = append(d.Indexes, Index{IndexSpec: spec, Tree: d.NextTree, Building: true, Side: d.NextTree + 1})
+	d.NextTree += 2
 	return &d.Indexes[len(d.Indexes)-1]
 }
 
@@ -123,6 +168,17 @@ func (d *Definition) Encode() []byte {
 		b = bsoncore.AppendInt64Element(b, "tree", int64(x.Tree))
 		b = bsoncore.AppendBooleanElement(b, "building", x.Building)
 		b = bsoncore.AppendInt64Element(b, "multikey", int64(x.Multikey))
+		if x.Building {
+			b = bsoncore.AppendInt64Element(b, "side", int64(x.Side))
+		}
+		if len(x.Arrays) > 0 {
+			var array int32
+			array, b = bsoncore.AppendArrayElementStart(b, "arrays")
+			for i, path := range x.Arrays {
+				b = bsoncore.AppendStringElement(b, fmt.Sprint(i), path)
+			}
+			b, _ = bsoncore.AppendArrayEnd(b, array)
+		}
 		b, _ = bsoncore.AppendDocumentEnd(b, doc)
 	}
 	b, _ = bsoncore.AppendArrayEnd(b, list)
@@ -186,8 +242,20 @@ func Decode(desc []byte) (*Definition, error) {
 			return bad("index")
 		}
 		x := Index{Tree: storage.TreeID(tree), Building: building, Multikey: uint64(multikey)}
+		if side, ok := doc.Lookup("side").Int64OK(); ok == building {
+			x.Side = storage.TreeID(side)
+		} else {
+			return bad("index")
+		}
 		if x.IndexSpec, err = ParseIndexSpec(spec); err != nil {
 			return bad("index specification")
+		}
+		for it := value.Elements(doc.Lookup("arrays").Value); it.Next(); {
+			path, ok := it.Value().StringValueOK()
+			if !ok {
+				return bad("index")
+			}
+			x.Arrays = append(x.Arrays, path)
 		}
 		d.Indexes = append(d.Indexes, x)
 	}

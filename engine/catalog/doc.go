@@ -10,7 +10,8 @@
 //	    {spec: {v: 2, key: {_id: 1}, name: "_id_"}, tree: 1, building: false, multikey: 0}, …]}
 //
 // where spec is the index as listIndexes shows it, tree the number of its storage tree (never used twice in a collection)
-// and multikey has bit i set once a document had an array at or above the i-th path of the key.
+// and multikey has bit i set once a document had an array at or above the i-th path of the key. An index that is being built has a
+// second tree, side. A wildcard index has arrays, the paths at which there were arrays, or bit 1 of multikey where these are too many.
 //
 // Collection 0's own descriptor is a counter of changes, 8 bytes little endian. It grows with every change of names, so
 // two snapshots that have the same counter have the same names.

@@ -9,6 +9,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"github.com/multiforadb/multiforadb/engine/collation"
+	"github.com/multiforadb/multiforadb/engine/key"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
@@ -21,25 +23,36 @@ type IndexSpec struct {
 	Unique bool
 	Sparse bool
 	Hidden bool
+	// PrepareUnique: writes that make a key double are refused, though there may be such keys already.
+	PrepareUnique bool
+	// Pattern is what Key and the options say of the keys.
+	Pattern key.Pattern
 	// Partial is the partialFilterExpression, or nil.
 	Partial bson.Raw
 	// Expires says that it is a TTL index: a document is gone ExpireAfter seconds after the date in it.
 	Expires     bool
 	ExpireAfter int64
+
+	// Collation orders the strings in it; nil is by bytes.
+	Collation *collation.Collation
+
+	wildcard bson.Raw // wildcardProjection
+	collated bool     // the client said how to order strings
 }
 
 const (
 	// IDIndexName is the name of the index on _id.
 	IDIndexName = "_id_"
 
-	keyFieldsMax = 32
-	indexesMax   = 64
+	indexesMax = 64
 )
 
-func idSpec() IndexSpec {
-	key := bsoncore.NewDocumentBuilder().AppendInt32("_id", 1).Build()
-	raw := bsoncore.NewDocumentBuilder().AppendInt32("v", 2).AppendDocument("key", key).AppendString("name", IDIndexName).Build()
-	return IndexSpec{Raw: bson.Raw(raw), Name: IDIndexName, Key: bson.Raw(key)}
+func idSpec(c *collation.Collation) IndexSpec {
+	pattern := bsoncore.NewDocumentBuilder().AppendInt32("_id", 1).Build()
+	raw := bsoncore.NewDocumentBuilder().AppendInt32("v", 2).AppendDocument("key", pattern).AppendString("name", IDIndexName).Build()
+	s := IndexSpec{Raw: bson.Raw(raw), Name: IDIndexName, Key: bson.Raw(pattern), Pattern: key.Pattern{Fields: []key.Field{{Path: value.ParsePath("_id")}}}}
+	s.setCollation(c)
+	return s
 }
 
 // IsID says whether it is the index on _id, which is unique without saying so.
@@ -70,11 +83,10 @@ func ParseIndexSpec(spec bson.Raw) (IndexSpec, error) {
 			}
 		case "key":
 			option = false
-			key, ok := v.DocumentOK()
-			if !ok {
+			var ok bool
+			if s.Key, ok = v.DocumentOK(); !ok {
 				return s, wrongType("key", v, "object")
 			}
-			s.Key = key
 		case "name":
 			option = false
 			if s.Name, hasName = v.StringValueOK(); !hasName {
@@ -94,6 +106,14 @@ func ParseIndexSpec(spec bson.Raw) (IndexSpec, error) {
 		case "hidden":
 			s.Hidden, err = flag(name, v)
 			option = s.Hidden
+		case "prepareUnique":
+			s.PrepareUnique, err = flag(name, v)
+			option = s.PrepareUnique
+		case "wildcardProjection":
+			var ok bool
+			if s.wildcard, ok = v.DocumentOK(); !ok {
+				return s, wrongType(name, v, "object")
+			}
 		case "expireAfterSeconds":
 			s.Expires = true
 			s.ExpireAfter, err = expireAfter(v)
@@ -105,9 +125,10 @@ func ParseIndexSpec(spec bson.Raw) (IndexSpec, error) {
 			s.Partial = partial
 		case "collation":
 			option = false
-			err = CheckCollation(v)
+			s.Collation, err = collation.Read(name, v)
+			s.collated = v.Type == bson.TypeEmbeddedDocument && value.Count(v.Value) > 0
 		case "weights", "default_language", "language_override", "textIndexVersion", "2dsphereIndexVersion", "bits", "min", "max",
-			"bucketSize", "wildcardProjection", "columnstoreProjection", "storageEngine", "prepareUnique", "clustered", "dropDups":
+			"bucketSize", "columnstoreProjection", "storageEngine", "clustered", "dropDups":
 			return s, mongoerr.NotImplemented.Errorf("the index option '%s' is not supported yet", name)
 		default:
 			return s, mongoerr.InvalidIndexSpecificationOption.Errorf("The field '%s' is not valid for an index specification. Specification: %s", name, show(spec))
@@ -131,9 +152,10 @@ func ParseIndexSpec(spec bson.Raw) (IndexSpec, error) {
 	case strings.IndexByte(s.Name, 0) >= 0:
 		return s, mongoerr.CannotCreateIndex.Errorf("index names cannot contain NUL bytes")
 	}
-	if err := checkKey(s.Key); err != nil {
+	if s.Pattern, err = key.ParsePattern(s.Key); err != nil {
 		return s, err
 	}
+	s.Pattern.Sparse = s.Sparse
 	if err := s.checkOptions(); err != nil {
 		return s, err
 	}
@@ -143,6 +165,7 @@ func ParseIndexSpec(spec bson.Raw) (IndexSpec, error) {
 		b.AppendValue(e.Key(), bsoncore.Value{Type: bsoncore.Type(v.Type), Data: v.Value})
 	}
 	s.Raw = bson.Raw(b.Build())
+	s.setCollation(s.Collation)
 	if s.isIDKey() {
 		return s.asID()
 	}
@@ -171,7 +194,34 @@ func (s *IndexSpec) asID() (IndexSpec, error) {
 	case s.Partial != nil, s.Sparse, s.Hidden:
 		return *s, mongoerr.InvalidIndexSpecificationOption.Errorf("an _id index cannot be partial, sparse or hidden. Specification: %s", show(s.Raw))
 	}
-	return idSpec(), nil
+	id := idSpec(s.Collation)
+	id.collated = s.collated
+	return id, nil
+}
+
+// Inherit gives an index whose specification says nothing of a collation the collection's.
+func (s *IndexSpec) Inherit(of *collation.Collation) error {
+	switch {
+	case s.IsID() && s.collated && !collation.Same(s.Collation, of):
+		return mongoerr.BadValue.Errorf("The _id index must have the same collation as the collection. Index specification: %s", show(s.Raw))
+	case !s.collated:
+		s.setCollation(of)
+	}
+	if s.Collation != nil && s.Pattern.Hashed() {
+		return mongoerr.NotImplemented.Errorf("hashed indexes with a collation are not implemented; {locale: \"simple\"} asks for none: %s", show(s.Raw))
+	}
+	return nil
+}
+
+// Explicit is the specification with the collation that the index has, even if it is none, so that nothing is inherited.
+func (s *IndexSpec) Explicit() bson.Raw { return With(s.Raw, "collation", value.Document(s.Collation.Spec())) }
+
+func (s *IndexSpec) setCollation(c *collation.Collation) {
+	s.Collation = c
+	if c != nil {
+		s.Pattern.Collation = c
+		s.Raw = With(s.Raw, "collation", value.Document(c.Raw()))
+	}
 }
 
 func (s *IndexSpec) checkOptions() error {
@@ -179,81 +229,29 @@ func (s *IndexSpec) checkOptions() error {
 		return mongoerr.CannotCreateIndex.Errorf("cannot mix \"partialFilterExpression\" and \"sparse\" options")
 	}
 	if s.Expires {
-		if elems, _ := s.Key.Elements(); len(elems) != 1 {
+		if len(s.Pattern.Fields) != 1 {
 			return mongoerr.CannotCreateIndex.Errorf("TTL indexes are single-field indexes, compound indexes do not support TTL. Index spec: %s", show(s.Key))
 		}
 	}
-	return nil
-}
-
-// checkKey holds the rules for key patterns.
-func checkKey(key bson.Raw) error {
-	elems, err := key.Elements()
-	if err != nil {
-		return mongoerr.InvalidBSON.Errorf("an index key is not valid BSON: %w", err)
-	}
-	if len(elems) == 0 {
-		return mongoerr.CannotCreateIndex.Errorf("Index keys cannot be empty.")
-	}
-	if len(elems) > keyFieldsMax {
-		return mongoerr.CannotCreateIndex.Errorf("too many fields in an index key: %d, and at most %d are allowed", len(elems), keyFieldsMax)
-	}
-	seen := make(map[string]bool, len(elems))
-	for _, e := range elems {
-		path := e.Key()
-		if seen[path] {
-			return mongoerr.CannotCreateIndex.Errorf("the field '%s' appears twice in the index key %s", path, show(key))
-		}
-		seen[path] = true
-		if err := checkKeyPath(path); err != nil {
-			return err
-		}
-		v := e.Value()
-		if kind, ok := v.StringValueOK(); ok {
-			switch kind {
-			case "text", "2d", "2dsphere", "hashed", "columnstore":
-				return mongoerr.NotImplemented.Errorf("indexes of type '%s' are not supported yet", kind)
+	switch p := &s.Pattern; {
+	case p.Wild != nil:
+		for _, o := range []struct {
+			set  bool
+			name string
+		}{{s.Unique || s.PrepareUnique, "unique"}, {s.Sparse, "sparse"}, {s.Expires, "expireAfterSeconds"}} {
+			if o.set {
+				return mongoerr.CannotCreateIndex.Errorf("Index type 'wildcard' does not support the '%s' option", o.name)
 			}
-			return mongoerr.CannotCreateIndex.Errorf("Unknown index plugin '%s'", kind)
 		}
-		d, ok := number(v)
-		if !ok {
-			return mongoerr.CannotCreateIndex.Errorf("Values in v:2 index key pattern cannot be of type %s. Only numbers > 0, numbers < 0, and strings are allowed.", value.TypeName(v.Type))
+		if s.wildcard != nil {
+			return p.Wild.Project(s.wildcard)
 		}
-		if d == 0 || math.IsNaN(d) {
-			return mongoerr.CannotCreateIndex.Errorf("Values in the index key pattern cannot be 0.")
-		}
-	}
-	return nil
-}
-
-func checkKeyPath(path string) error {
-	if path == "" {
-		return mongoerr.CannotCreateIndex.Errorf("Index keys cannot be an empty field.")
-	}
-	for part := range strings.SplitSeq(path, ".") {
-		switch {
-		case part == "":
-			return mongoerr.CannotCreateIndex.Errorf("Index keys cannot contain an empty field: '%s'", path)
-		case part == "$**":
-			return mongoerr.NotImplemented.Errorf("wildcard indexes are not supported yet")
-		case part[0] == '$' && part != "$id" && part != "$ref" && part != "$db":
-			return mongoerr.CannotCreateIndex.Errorf("Index key contains an illegal field name: field name starts with '$': '%s'.", path)
-		}
-	}
-	return nil
-}
-
-// CheckCollation accepts the one collation there is so far: none, {} or {locale: "simple"}.
-func CheckCollation(v bson.RawValue) error {
-	doc, ok := v.DocumentOK()
-	if !ok {
-		return wrongType("collation", v, "object")
-	}
-	if l := doc.Lookup("locale"); len(doc) > 5 {
-		if s, ok := l.StringValueOK(); !ok || s != "simple" {
-			return mongoerr.NotImplemented.Errorf("collations other than {locale: \"simple\"} are not supported yet")
-		}
+	case s.wildcard != nil:
+		return mongoerr.BadValue.Errorf("The field 'wildcardProjection' is only allowed in an 'wildcard' index")
+	case p.Hashed() && (s.Unique || s.PrepareUnique):
+		return mongoerr.Code(16764).Errorf("Currently hashed indexes cannot guarantee uniqueness. Use a regular index.")
+	case p.Hashed() && s.Expires:
+		return mongoerr.CannotCreateIndex.Errorf("hashed indexes do not support TTL. Index spec: %s", show(s.Key))
 	}
 	return nil
 }
@@ -301,14 +299,15 @@ func (d *Definition) Relate(s *IndexSpec) (Relation, error) {
 }
 
 func (s *IndexSpec) sameIndex(t *IndexSpec) bool {
-	return SameKey(s.Key, t.Key) && s.Unique == t.Unique && s.Sparse == t.Sparse && bytes.Equal(s.Partial, t.Partial)
+	return SameKey(s.Key, t.Key) && s.Unique == t.Unique && s.Sparse == t.Sparse && bytes.Equal(s.Partial, t.Partial) && bytes.Equal(s.wildcard, t.wildcard) &&
+		collation.Same(s.Collation, t.Collation)
 }
 
 func (s *IndexSpec) sameOptions(t *IndexSpec) bool {
-	return s.Expires == t.Expires && s.ExpireAfter == t.ExpireAfter && s.Hidden == t.Hidden
+	return s.Expires == t.Expires && s.ExpireAfter == t.ExpireAfter && s.Hidden == t.Hidden && s.PrepareUnique == t.PrepareUnique
 }
 
-// SameKey compares key patterns: the same paths in the same order, each with a number of the same value.
+// SameKey compares key patterns: the same paths in the same order, each with a number of the same value or the same kind of index.
 func SameKey(a, b bson.Raw) bool {
 	x, err1 := a.Elements()
 	y, err2 := b.Elements()
@@ -316,9 +315,7 @@ func SameKey(a, b bson.Raw) bool {
 		return false
 	}
 	for i := range x {
-		p, ok1 := number(x[i].Value())
-		q, ok2 := number(y[i].Value())
-		if x[i].Key() != y[i].Key() || !ok1 || !ok2 || p != q {
+		if x[i].Key() != y[i].Key() || !value.Equal(x[i].Value(), y[i].Value()) {
 			return false
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"github.com/multiforadb/multiforadb/engine/collation"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
@@ -23,6 +24,13 @@ type Options struct {
 	Moderate  bool     // documents that were invalid already may stay so
 	Lenient   bool     // what is invalid is logged and not refused
 	Unchecked bool     // validationLevel off
+
+	// Collation is that of commands and indexes that do not name one; nil is by bytes.
+	Collation *collation.Collation
+
+	// ViewOn is, of a view, the collection or view of the same database that its pipeline reads.
+	ViewOn   string
+	Pipeline []bson.Raw
 }
 
 const (
@@ -66,13 +74,19 @@ func ParseOptions(options bson.Raw) (Options, error) {
 				keep(name, v)
 			}
 		case "collation":
-			err = CheckCollation(v)
+			if o.Collation, err = collation.Read(name, v); o.Collation != nil {
+				keep(name, value.Document(o.Collation.Raw()))
+			}
 		case "changeStreamPreAndPostImages":
 			var on bool
 			if on, err = images(name, v); on {
 				keep(name, v)
 			}
-		case "timeseries", "clusteredIndex", "viewOn", "pipeline", "expireAfterSeconds", "encryptedFields":
+		case "viewOn", "pipeline":
+			if err = o.setView(name, v); err == nil {
+				keep(name, v)
+			}
+		case "timeseries", "clusteredIndex", "expireAfterSeconds", "encryptedFields":
 			if value.Truth(v) {
 				err = mongoerr.NotImplemented.Errorf("the collection option '%s' is not implemented", name)
 			}
@@ -86,6 +100,9 @@ func ParseOptions(options bson.Raw) (Options, error) {
 		}
 	}
 	if err := o.setCapped(size, most, keep); err != nil {
+		return o, err
+	}
+	if err := o.checkView(); err != nil {
 		return o, err
 	}
 	o.Raw = bson.Raw(kept.Build())
@@ -111,6 +128,47 @@ func (o *Options) set(name string, v bson.RawValue) error {
 		o.Lenient = true
 	default:
 		return mongoerr.BadValue.Errorf("Enumeration value '%s' for field 'create.%s' is not a valid value.", s, name)
+	}
+	return nil
+}
+
+// IsView says whether it is a view.
+func (o *Options) IsView() bool { return o.ViewOn != "" }
+
+func (o *Options) setView(name string, v bson.RawValue) error {
+	if name == "viewOn" {
+		s, ok := v.StringValueOK()
+		if !ok {
+			return wrongType(name, v, "string")
+		}
+		o.ViewOn = s
+		return nil
+	}
+	if v.Type != bson.TypeArray {
+		return wrongType(name, v, "array")
+	}
+	o.Pipeline = []bson.Raw{}
+	for it := value.Elements(v.Value); it.Next(); {
+		stage, ok := it.Value().DocumentOK()
+		if !ok {
+			return mongoerr.TypeMismatch.Errorf("Each element of the 'pipeline' array must be an object")
+		}
+		o.Pipeline = append(o.Pipeline, stage)
+	}
+	return nil
+}
+
+// checkView holds what a view has, and what it has not.
+func (o *Options) checkView() error {
+	switch {
+	case o.Pipeline != nil && o.ViewOn == "":
+		return mongoerr.InvalidOptions.Errorf("'pipeline' requires 'viewOn' to also be specified")
+	case o.ViewOn == "":
+		return nil
+	case o.Capped:
+		return mongoerr.InvalidOptions.Errorf("Cannot specify 'capped' and 'viewOn' together")
+	case o.Validator != nil:
+		return mongoerr.InvalidOptions.Errorf("Cannot specify 'validator' and 'viewOn' together")
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
@@ -50,6 +51,14 @@ type worker struct {
 func (c *Collation) Raw() bson.Raw {
 	if c == nil {
 		return nil
+	}
+	return c.spec
+}
+
+// Spec is the document that Parse makes c of, for nil, too.
+func (c *Collation) Spec() bson.Raw {
+	if c == nil {
+		return bson.Raw(bsoncore.NewDocumentBuilder().AppendString("locale", "simple").Build())
 	}
 	return c.spec
 }

@@ -90,7 +90,7 @@ func Parse(spec bson.Raw) (*Collation, error) {
 // Read is Parse of a field's value.
 func Read(name string, v bson.RawValue) (*Collation, error) {
 	if v.Type != bson.TypeEmbeddedDocument {
-		return nil, wrongType(name, v, "object")
+		return nil, mongoerr.TypeMismatch.Errorf("BSON field '%s' is the wrong type '%s', expected type 'object'", name, value.TypeName(v.Type))
 	}
 	return Parse(v.Value)
 }

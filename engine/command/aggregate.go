@@ -3,8 +3,6 @@ package command
 import (
 	"bytes"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/multiforadb/multiforadb/engine"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/query/pipeline"
@@ -76,8 +74,10 @@ func (c *call) aggregateArgs() (*aggregateArgs, error) {
 		case "bypassDocumentValidation":
 			return true, f.bool(&a.bypass)
 		case "allowDiskUse":
-			// What a stage holds is bound to memory either way.
-			return true, f.ignored(bson.TypeBoolean)
+			allow := true
+			err := f.bool(&allow)
+			a.query.MemoryOnly = !allow
+			return true, err
 		}
 		return false, nil
 	})

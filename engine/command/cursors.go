@@ -29,7 +29,7 @@ const (
 )
 
 // Cursors are what clients hold and ask for more. A cursor is a position and pins nothing, so one that was forgotten costs its few
-// bytes until it has been idle for ten minutes.
+// bytes, and the temporary files of a sort that needed some, until it has been idle for ten minutes.
 type Cursors struct {
 	env *env.Env
 
@@ -62,6 +62,8 @@ type cursor struct {
 // source is where a cursor's documents come from: the engine's Cursor, or a list.
 type source interface {
 	Batch(ctx context.Context, docs int, emit func(doc bson.Raw) bool) (more bool, err error)
+	// Close ends the source before Batch has said that there is no more. It may be called again.
+	Close() error
 }
 
 // list is a source of documents in memory.
@@ -73,6 +75,8 @@ func (l *list) Batch(_ context.Context, docs int, emit func(doc bson.Raw) bool) 
 	}
 	return len(*l) > 0, nil
 }
+
+func (l *list) Close() error { return nil }
 
 func newCursors(e *env.Env) *Cursors {
 	cs := &Cursors{env: e, open: make(map[int64]*cursor)}
@@ -96,23 +100,42 @@ func (cs *Cursors) sweepLater() {
 // sweep ends the cursors that have been idle for too long.
 func (cs *Cursors) sweep() {
 	now := cs.env.Clock.Monotonic()
+	var gone []*cursor
 	cs.mu.Lock()
-	defer cs.mu.Unlock()
 	// order: whichever comes first, the same ones go
 	for id, c := range cs.open {
 		if !c.busy && !c.keep && now-c.used >= cursorIdle {
 			delete(cs.open, id)
 			cs.timed++
+			gone = append(gone, c)
 		}
+	}
+	cs.mu.Unlock()
+	closeAll(gone)
+}
+
+// closeAll closes the sources of cursors that nobody can find any more. What a close fails to give back, the end of the process does.
+func closeAll(gone []*cursor) {
+	for _, c := range gone {
+		c.src.Close()
 	}
 }
 
+// close ends all cursors; the database closes those that are busy.
 func (cs *Cursors) close() {
+	var gone []*cursor
 	cs.mu.Lock()
-	defer cs.mu.Unlock()
 	cs.closed = true
 	cs.stop()
+	// order: all of them go
+	for _, c := range cs.open {
+		if !c.busy {
+			gone = append(gone, c)
+		}
+	}
 	clear(cs.open)
+	cs.mu.Unlock()
+	closeAll(gone)
 }
 
 // add keeps c and gives it an id.
@@ -152,43 +175,53 @@ func (cs *Cursors) take(id int64, ns engine.Namespace, s session) (*cursor, erro
 // give ends what take began: the cursor stays if keep says so and nobody killed it meanwhile.
 func (cs *Cursors) give(c *cursor, keep bool) (kept bool) {
 	cs.mu.Lock()
-	defer cs.mu.Unlock()
 	c.busy = false
 	c.used = cs.env.Clock.Monotonic()
 	if !keep || c.killed {
 		delete(cs.open, c.id)
-		return false
 	}
-	return cs.open[c.id] == c
+	kept = cs.open[c.id] == c
+	cs.mu.Unlock()
+	if !kept {
+		c.src.Close()
+	}
+	return kept
 }
 
 // kill ends the cursors that match says. One that is busy ends with its batch.
 func (cs *Cursors) kill(match func(c *cursor) bool) {
+	var gone []*cursor
 	cs.mu.Lock()
-	defer cs.mu.Unlock()
 	// order: whichever comes first, the same ones go
 	for _, c := range cs.open {
 		if match(c) {
-			cs.killLocked(c)
+			gone = cs.killLocked(c, gone)
 		}
 	}
+	cs.mu.Unlock()
+	closeAll(gone)
 }
 
-func (cs *Cursors) killLocked(c *cursor) {
-	if c.killed = true; !c.busy {
-		delete(cs.open, c.id)
+// killLocked appends c to gone if the caller is to close it.
+func (cs *Cursors) killLocked(c *cursor, gone []*cursor) []*cursor {
+	if c.killed = true; c.busy {
+		return gone
 	}
+	delete(cs.open, c.id)
+	return append(gone, c)
 }
 
 // killOne ends one cursor of ns, and says whether there was such a one.
 func (cs *Cursors) killOne(id int64, ns engine.Namespace) bool {
 	cs.mu.Lock()
-	defer cs.mu.Unlock()
 	c := cs.open[id]
 	if c == nil || c.killed || c.ns != ns {
+		cs.mu.Unlock()
 		return false
 	}
-	cs.killLocked(c)
+	gone := cs.killLocked(c, nil)
+	cs.mu.Unlock()
+	closeAll(gone)
 	return true
 }
 
@@ -251,6 +284,12 @@ func (c *call) readBatch(name string, src source, docs int64) (n int, more bool,
 
 // cursorReply appends the reply of a command that opens a cursor: its first documents, and an id if there may be more.
 func (c *call) cursorReply(cur *cursor, docs int64, single bool) error {
+	kept := false
+	defer func() {
+		if !kept {
+			cur.src.Close()
+		}
+	}()
 	start := c.env.Clock.Monotonic()
 	at, out := bsoncore.AppendDocumentElementStart(c.out, "cursor")
 	c.out = out
@@ -266,6 +305,7 @@ func (c *call) cursorReply(cur *cursor, docs int64, single bool) error {
 		if err := c.cursors.add(cur); err != nil {
 			return err
 		}
+		kept = true
 	}
 	c.endCursor(at, cur.id, cur.ns.String())
 	return nil

@@ -64,8 +64,13 @@ func (a *findArgs) field(f field) (bool, error) {
 		return true, f.document(&a.query.Collation)
 	case "showRecordId":
 		return true, f.bool(&a.query.ShowRecordID)
-	case "allowDiskUse", "allowPartialResults", "oplogReplay":
-		// Sorting has its bound of memory either way, and nothing is ever partial.
+	case "allowDiskUse":
+		allow := true
+		err := f.bool(&allow)
+		a.query.MemoryOnly = !allow
+		return true, err
+	case "allowPartialResults", "oplogReplay":
+		// Nothing is ever partial.
 		return true, f.ignored(bson.TypeBoolean)
 	case "let":
 		return true, f.document(&a.query.Let)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/multiforadb/multiforadb/engine/value"
 )
 
 // Cut is a place between values: everything is before it or after it. It is made from a value's ascending key, so cuts of all
@@ -108,6 +110,16 @@ func isTypeTag(prefix []byte) bool {
 		return false
 	}
 	return true
+}
+
+// Hashed is the place of a point's values in a hashed field; false if i is no point.
+func (i Interval) Hashed() (Interval, bool) {
+	if !i.IsPoint() {
+		return Interval{}, false
+	}
+	d := decoder{in: i.From.prefix}
+	t, b := d.value(nil, 0)
+	return Point(value.Int64(value.IndexHash(bson.RawValue{Type: t, Value: b}))), !d.bad
 }
 
 // Range is the entries e with Low <= e < High; a nil High is beyond all entries.

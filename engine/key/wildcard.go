@@ -15,7 +15,8 @@ import (
 //
 // Its entries have two fields, the path as a string and the value: one entry for each value in the document that is no document and no
 // array. Paths go through arrays without naming elements. An empty document is a value, an empty array is undefined, an array directly
-// in an array is a value as a whole. Fields with dots in their names are left out, since no path leads to them.
+// in an array is a value as a whole. No path leads to a field with a dot in its name: it counts as one without a name that is undefined,
+// so that a document has an entry even if it has no other fields.
 type Wild struct {
 	Base      string
 	inclusive bool     // paths are all that is covered
@@ -147,15 +148,15 @@ type wildWalk struct {
 
 func (w *wildWalk) document(path string, doc []byte) {
 	for it := value.Elements(doc); it.Next(); {
-		name := string(it.Name())
+		name, v := string(it.Name()), it.Value()
 		if strings.IndexByte(name, '.') >= 0 {
-			continue
+			name, v = "", bson.RawValue{Type: bson.TypeUndefined}
 		}
 		if path != "" {
 			name = path + "." + name
 		}
 		if w.enters(name) {
-			w.value(name, it.Value(), false)
+			w.value(name, v, false)
 		}
 	}
 }

@@ -35,6 +35,12 @@ func (pl *planner) ordersAs(x *Index) bool { return collation.Same(x.Collation, 
 
 // usable says whether every document that can match is in x.
 func (pl *planner) usable(x *Index) bool {
+	if x.path != "" {
+		s, _ := pl.valueSet(x, 1, nil)
+		if _, _, ok := x.wildSets(s); !ok {
+			return false
+		}
+	}
 	if x.Partial != nil && !pl.implies(x, x.Partial.Root()) {
 		return false
 	}
@@ -129,9 +135,29 @@ func (pl *planner) candidate(x *Index) candidate {
 	return c
 }
 
-// fieldSet is what bounds field i, and the limits that it comes from: all that the filter sets on its path if no array was met on
-// it, else one that goes together with those chosen for the fields before.
+// fieldSet is what bounds field i of x, and the limits that it comes from.
 func (pl *planner) fieldSet(x *Index, i int, chosen [][]limit) (set, []limit) {
+	switch {
+	case x.path != "":
+		s, list := pl.valueSet(x, 1, chosen)
+		paths, values, _ := x.wildSets(s)
+		if i == 0 {
+			return paths, nil
+		}
+		if values.all() {
+			list = nil
+		}
+		return values, list
+	case x.Fields[i].Kind == key.Hashed:
+		s, _ := pl.valueSet(x, i, chosen)
+		return s.hashed(), nil // what has the same hash need not be the same
+	}
+	return pl.valueSet(x, i, chosen)
+}
+
+// valueSet is the set that the filter sets on the path of field i: all that it says if no array was met there, else a limit that
+// goes together with those chosen for the fields before.
+func (pl *planner) valueSet(x *Index, i int, chosen [][]limit) (set, []limit) {
 	list := pl.limits(x, x.Fields[i].Path)
 	if len(list) == 0 {
 		return setAll, nil
@@ -241,7 +267,7 @@ func (pl *planner) order(x *Index, sets []set) (sorted, reverse bool) {
 		if at == len(x.Fields) || x.Fields[at].Path != f.Path {
 			return false, false
 		}
-		if x.Multikey>>at&1 != 0 && !pl.wholeArrays(x, sets) {
+		if x.Fields[at].Kind == key.Hashed || x.Multikey>>at&1 != 0 && !pl.wholeArrays(x, sets) {
 			return false, false
 		}
 		back := (x.Fields[at].Kind == key.Descending) != f.Descending

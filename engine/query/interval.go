@@ -129,6 +129,26 @@ func (s set) width() int {
 	return w
 }
 
+// hashed is the set of the hashes of s's values; all, if s is not a few single values.
+func (s set) hashed() set {
+	var out set
+	for _, v := range s {
+		if v.From.Compare(nullSet[0].From) == 0 && v.To.Compare(nullSet[0].To) == 0 {
+			for _, null := range []bson.RawValue{value.Null, {Type: bson.TypeUndefined}} {
+				h, _ := key.Point(null).Hashed()
+				out = append(out, h)
+			}
+			continue
+		}
+		h, ok := v.Hashed()
+		if !ok {
+			return setAll
+		}
+		out = append(out, h)
+	}
+	return normal(out)
+}
+
 // span is an interval in the bytes of a key field as the index has it: from lo (included) to hi (excluded; "" is the end
 // of everything). A point holds one value, whose bytes are lo.
 type span struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/multiforadb/multiforadb/engine/query/match"
 	"github.com/multiforadb/multiforadb/engine/query/project"
 	"github.com/multiforadb/multiforadb/engine/query/sortkey"
+	"github.com/multiforadb/multiforadb/engine/query/spill"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
@@ -27,6 +28,11 @@ type Index struct {
 	Partial  *match.Filter // nil if all documents are in it
 	// Collation orders the strings in it; nil is by bytes. Entries under a collation do not tell what the strings were.
 	Collation *collation.Collation
+	// Wild is set for a wildcard index, of which Fields say nothing.
+	Wild *Wild
+
+	path  string // of a part of a wildcard index: what it is about
+	whole bool   // it holds what is below path, too
 }
 
 // Field is one field of an index's key.
@@ -47,8 +53,9 @@ type Query struct {
 	Skip    int64
 	Limit   int64         // 0: none
 	Hint    bson.RawValue // zero, an index's name, its key pattern, or {$natural: ±1}
-	// SortMemory bounds what a sort in memory may keep, in bytes.
+	// SortMemory bounds what a sort may keep in memory, in bytes; Disk takes what is more, and nil refuses it.
 	SortMemory int
+	Disk       spill.Disk
 	// Collation is the one that Filter and Sort were parsed with.
 	Collation *collation.Collation
 	// Tail says that the end of the records is not the end of the run: after the next Attach it looks for more.
@@ -189,7 +196,7 @@ func idScan(root match.Node, indexes []*Index, coll *collation.Collation) (scan,
 
 func (pl *planner) choose(p *Plan, indexes []*Index) {
 	var best []candidate
-	for _, x := range indexes {
+	for _, x := range pl.expand(indexes) {
 		if x.Hidden || !pl.usable(x) {
 			continue
 		}
@@ -243,7 +250,7 @@ func (pl *planner) branch(nodes []match.Node, indexes []*Index) (scan, bool) {
 	q := Query{Collation: pl.q.Collation}
 	sub := planner{q: &q, nodes: nodes, estimate: pl.estimate, memo: map[string][]limit{}}
 	var list []candidate
-	for _, x := range indexes {
+	for _, x := range sub.expand(indexes) {
 		if x.Hidden || !sub.usable(x) {
 			continue
 		}
@@ -286,7 +293,26 @@ func (pl *planner) hinted(p *Plan, indexes []*Index) error {
 	case x.Partial != nil && !pl.implies(x, x.Partial.Root()):
 		return mongoerr.NoQueryExecutionPlans.Errorf("error processing query: planner returned error: the hinted index %s is partial, and the filter does not imply its partialFilterExpression", x.Name)
 	}
+	if x.Wild != nil {
+		return pl.hintedWild(p, x)
+	}
 	c := pl.candidate(x)
+	p.scan, p.sorted = c.scan, c.sorted
+	return nil
+}
+
+// hintedWild takes the cheapest of what a wildcard index can do.
+func (pl *planner) hintedWild(p *Plan, x *Index) error {
+	var list []candidate
+	for _, at := range pl.expand([]*Index{x}) {
+		if pl.usable(at) {
+			list = append(list, pl.candidate(at))
+		}
+	}
+	if len(list) == 0 {
+		return mongoerr.NoQueryExecutionPlans.Errorf("error processing query: planner returned error: the hinted wildcard index %s holds nothing that the filter needs", x.Name)
+	}
+	c := list[pl.cheapest(list)]
 	p.scan, p.sorted = c.scan, c.sorted
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 //	for r.Next() { use(r.ID(), r.Doc()) }
 //	err := r.Err()
 //	r.Detach()
+//	r.Close()
 //
 // tick is called about every 50 µs; an error from it ends the run. Between Detach and Attach a Run holds the key of the
 // last entry it has seen, what it needs to give no record twice, and the rows of a sort.
@@ -47,7 +48,7 @@ func (s *scan) repeats() bool {
 	case scanUnion:
 		return true
 	case scanIndex:
-		return s.index.Multikey != 0
+		return s.index.Multikey != 0 || s.index.path != "" && !s.sets[0].point()
 	}
 	return false
 }
@@ -176,7 +177,8 @@ func (r *Run) sort() error {
 	if r.plan.Limit > 0 {
 		keep = r.plan.Skip + r.plan.Limit
 	}
-	rows := r.plan.Sort.Sorter(sortkey.SorterOptions{Keep: keep, Memory: int64(r.plan.SortMemory)})
+	rows := r.plan.Sort.Sorter(sortkey.SorterOptions{Keep: keep, Memory: int64(r.plan.SortMemory), Disk: r.plan.Disk})
+	r.rows = rows
 	for {
 		id, doc, ok, err := r.match()
 		if err != nil {
@@ -189,6 +191,13 @@ func (r *Run) sort() error {
 			return err
 		}
 	}
-	r.rows = rows
 	return rows.Sort()
+}
+
+// Close lets go of the sort, which may have gone to the disk. The run gives nothing any more.
+func (r *Run) Close() error {
+	if r.rows == nil {
+		return nil
+	}
+	return r.rows.Close()
 }
