@@ -78,24 +78,6 @@ func TestFlowEndsWithItsCollection(t *testing.T) {
 	}
 }
 
-func TestGatheredResultsAreHeldToTheirMemory(t *testing.T) {
-	db, err := Open("/db", Options{Env: simfs.Memory(), TTLSweep: -1, SortMemory: 10_000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { closeChecked(t, db) })
-	long := strings.Repeat("x", 1000)
-	for range 20 {
-		insert(t, db, `{s: "`+long+`"}`)
-	}
-	// Each stage alone is within its bound.
-	a := aggregate(t, db, "{$match: {s: {$gt: \"\"}}}", "{$facet: {a: [{$limit: 4}], b: [{$limit: 4}]}}", "{$project: {l: {$concatArrays: [\"$a\", \"$b\", \"$a\", \"$b\"]}}}", "{$unwind: \"$l\"}")
-	_, err = a.Batch(context.Background(), 1, func(bson.Raw) bool { return true })
-	if !mongoerr.Is(err, mongoerr.QueryExceededMemoryLimitNoDiskUseAllowed) {
-		t.Errorf("%v", err)
-	}
-}
-
 func TestCancelledContextEndsAPipeline(t *testing.T) {
 	db := open(t)
 	for range 3 {
