@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -89,5 +90,49 @@ func TestPlanIsChosen(t *testing.T) {
 	}
 	if keys := stats.Lookup("executionStats", "totalKeysExamined").AsInt64(); keys > 16 {
 		t.Errorf("%d keys were examined", keys)
+	}
+}
+
+func TestIndexCoversQueries(t *testing.T) {
+	db := open(t)
+	createIndex(t, db, `{key: {a: 1, "n.x": -1}, name: "an"}`)
+	createIndex(t, db, `{key: {h: "hashed"}, name: "h"}`)
+	createIndex(t, db, `{key: {"$**": 1}, name: "w", wildcardProjection: {w: 1}}`)
+	insert(t, db, `{_id: 1, n: {x: NumberLong(5), y: 1}, a: 1.0, h: 1, w: {v: 3}}`, `{_id: 2, a: 2, n: {}}`, `{_id: 3, a: 2}`, `{_id: 4, a: 3, n: {x: null}, h: 2.5, w: {v: {u: 1}}}`)
+	for _, c := range []struct{ filter, sort, projection, plan, want string }{
+		{`{a: {$lt: 2}}`, ``, `{a: 1, "n.x": 1, _id: 0}`, `PROJECTION_COVERED IXSCAN(an forward {a: ["(NaN, 2)"], n.x: ["[MinKey, MaxKey]"]})`, `{a: 1.0, n: {x: NumberLong(5)}}`},
+		{`{a: {$gte: 2}}`, ``, `{"n.x": 1, _id: 0}`, `PROJECTION_COVERED IXSCAN(an forward {a: ["[2, Infinity]"], n.x: ["[MinKey, MaxKey]"]})`, `{n: {}}
+{}
+{n: {x: null}}`},
+		{`{a: {$gte: 2}}`, ``, `{a: 1}`, `PROJECTION_SIMPLE FETCH IXSCAN(an forward {a: ["[2, Infinity]"], n.x: ["[MinKey, MaxKey]"]})`, `{_id: 2, a: 2}
+{_id: 3, a: 2}
+{_id: 4, a: 3}`},
+		{`{a: {$in: [1, 3]}}`, `{"n.x": 1}`, `{a: 1}`, `PROJECTION_SIMPLE FETCH SORT_MERGE`, `{_id: 4, a: 3}
+{_id: 1, a: 1.0}`},
+		{`{h: 2.5}`, ``, `{h: 1, _id: 0}`, `PROJECTION_SIMPLE FETCH IXSCAN(h forward {h: ["[NumberLong(848411777775835583), NumberLong(848411777775835583)]"]})`, `{h: 2.5}`},
+		{`{h: {$gt: 1}}`, ``, `{h: 1, _id: 0}`, `PROJECTION_SIMPLE COLLSCAN`, `{h: 2.5}`},
+		{`{"w.v": 3}`, ``, `{"w.v": 1, _id: 0}`, `PROJECTION_COVERED IXSCAN(w forward {$_path: ["[\"w.v\", \"w.v\"]"], w.v: ["[3, 3]"]})`, `{w: {v: 3}}`},
+		{`{"w.v": {$exists: true}}`, ``, `{_id: 1}`, `PROJECTION_SIMPLE FETCH IXSCAN(w forward {$_path: ["[\"w.v\", \"w.v\"]", "[\"w.v.\", \"w.v/\")"], w.v: ["[MinKey, MaxKey]"]})`, `{_id: 1}
+{_id: 4}`},
+		{`{"w.v": null}`, ``, `{_id: 1}`, `PROJECTION_SIMPLE COLLSCAN`, `{_id: 2}
+{_id: 3}`},
+	} {
+		f := Find{Filter: doc(c.filter), Projection: doc(c.projection)}
+		if c.sort != "" {
+			f.Sort = doc(c.sort)
+		}
+		if got := plan(t, db, f); got != c.plan {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.filter, got, c.plan)
+		}
+		if got := strings.TrimSpace(find(t, db, f)); got != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.filter, got, c.want)
+		}
+	}
+	stats, err := db.Explain(context.Background(), ns, Find{Filter: doc(`{a: {$lt: 2}}`), Projection: doc(`{a: 1, _id: 0}`)}, ExecutionStats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := stats.Lookup("executionStats", "totalDocsExamined").AsInt64(); n != 0 {
+		t.Errorf("%d documents were examined by a query that an index covers", n)
 	}
 }

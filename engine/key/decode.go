@@ -19,22 +19,9 @@ var ErrMalformed = errors.New("key: malformed")
 // Decode appends to values the value of each field of the pattern, as a document with all of them had it; of a hashed field its
 // hash. What follows the fields in entry, a record's number, is left alone. A missing field gives Missing.
 func (p Pattern) Decode(values []bson.RawValue, entry, trailer []byte) ([]bson.RawValue, error) {
-	d := decoder{trailer: trailer}
-	at := 0
-	for _, f := range p.Fields {
-		d.in, d.at = entry[at:], 0
-		if f.Kind == Descending {
-			d.in = bytes.Clone(d.in)
-			invert(d.in)
-		}
-		t, b := d.value(nil, 0)
-		if d.bad {
-			return values, ErrMalformed
-		}
-		values = append(values, bson.RawValue{Type: t, Value: b})
-		at += d.at
-	}
-	return values, nil
+	d := Decoder{Pattern: p}
+	found, err := d.Decode(entry, trailer)
+	return append(values, found...), err
 }
 
 // FieldEnds appends the offset at which each field of entry ends.
@@ -389,4 +376,37 @@ func decimal(x value.Exact, exponent int, minusZero bool) (bson.RawValue, bool) 
 		high |= 1 << 63
 	}
 	return value.Decimal128(bson.NewDecimal128(high, low)), true
+}
+
+// Decoder decodes one entry after the other in memory that it keeps.
+type Decoder struct {
+	Pattern Pattern
+
+	values []bson.RawValue
+	buf    []byte
+	flip   []byte
+}
+
+// Decode is Pattern.Decode. The values are good until the next call.
+func (r *Decoder) Decode(entry, trailer []byte) ([]bson.RawValue, error) {
+	d := decoder{trailer: trailer}
+	r.values, r.buf = r.values[:0], r.buf[:0]
+	at := 0
+	for _, f := range r.Pattern.Fields {
+		d.in, d.at = entry[at:], 0
+		if f.Kind == Descending {
+			r.flip = append(r.flip[:0], d.in...)
+			invert(r.flip)
+			d.in = r.flip
+		}
+		from := len(r.buf)
+		var t bson.Type
+		t, r.buf = d.value(r.buf, 0)
+		if d.bad {
+			return nil, ErrMalformed
+		}
+		r.values = append(r.values, bson.RawValue{Type: t, Value: r.buf[from:len(r.buf):len(r.buf)]})
+		at += d.at
+	}
+	return r.values, nil
 }

@@ -16,11 +16,14 @@ type access struct {
 	tick func() error
 
 	place []byte // key of the last entry, or nil
+	again bool   // the next entry is the one at place, if it is still there
+	head  head   // of a part of a merge
 	last  uint64 // id of the last record, or 0
 	ended bool
 	tail  bool     // the end of the records is not the end
 	part  int      // of a union, the scan under way
-	parts []access // made when the union starts
+	parts []access // made when the union or merge starts
+	taken int      // of a merge, the part that the last entry came from
 
 	records RecordIter
 	entries EntryIter
@@ -66,6 +69,8 @@ func (a *access) next() (id uint64, doc []byte, ok bool, err error) {
 		id, ok, err = a.nextEntry()
 	case scanUnion:
 		id, ok, err = a.nextOfUnion()
+	case scanMerge:
+		id, ok, err = a.nextMerged()
 	}
 	if err == nil && !ok && !a.tail {
 		a.ended = true
@@ -116,6 +121,9 @@ func (a *access) nextEntry() (uint64, bool, error) {
 	for more && err == nil {
 		a.keys++
 		k := a.entries.Key()
+		if k == nil {
+			break // damage: see Err below
+		}
 		var v verdict
 		if a.reverse {
 			v, a.seekBuf = a.bounds.backward(k, a.seekBuf[:0])
@@ -163,10 +171,20 @@ func (a *access) step() (bool, error) {
 	switch {
 	case a.bounds.empty():
 		return false, nil
-	case a.place != nil && a.reverse:
-		return a.entries.SeekBefore(a.place), nil
-	case a.place != nil: // no entry's key is the beginning of another's, so this is the next one
-		return a.entries.Seek(append(append(a.seekBuf[:0], a.place...), 0)), nil
+	case a.place != nil:
+		// No entry's key is the beginning of another's, so there is nothing between place and what is behind it.
+		behind := append(append(a.seekBuf[:0], a.place...), 0)
+		again := a.again
+		a.again = false
+		switch {
+		case a.reverse && again:
+			return a.entries.SeekBefore(behind), nil
+		case a.reverse:
+			return a.entries.SeekBefore(a.place), nil
+		case again:
+			return a.entries.Seek(a.place), nil
+		}
+		return a.entries.Seek(behind), nil
 	}
 	var key []byte
 	key, ok = a.bounds.start(a.seekBuf[:0], a.reverse)
@@ -183,10 +201,7 @@ func (a *access) step() (bool, error) {
 
 func (a *access) nextOfUnion() (uint64, bool, error) {
 	if a.parts == nil {
-		a.parts = make([]access, len(a.scan.parts))
-		for i := range a.parts {
-			a.parts[i].scan = &a.scan.parts[i]
-		}
+		a.startParts()
 	}
 	for ; a.part < len(a.parts); a.part++ {
 		p := &a.parts[a.part]
@@ -197,6 +212,13 @@ func (a *access) nextOfUnion() (uint64, bool, error) {
 		}
 	}
 	return 0, false, nil
+}
+
+func (a *access) startParts() {
+	a.parts = make([]access, len(a.scan.parts))
+	for i := range a.parts {
+		a.parts[i].scan = &a.scan.parts[i]
+	}
 }
 
 // fetch reads a record that an entry names.

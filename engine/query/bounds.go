@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bytes"
 	"sort"
 
 	"github.com/multiforadb/multiforadb/engine/key"
@@ -13,6 +14,8 @@ import (
 // thousands of $in values cost a seek each, and a range on a later field is used under every value of the earlier ones.
 type Bounds struct {
 	fields []fieldBounds
+	// low and high are whole keys that min and max give, the second excluded; nil is none.
+	low, high []byte
 }
 
 type fieldBounds struct {
@@ -32,7 +35,11 @@ const (
 // start gives the key to seek first; false if it is the end that the direction starts from.
 func (b *Bounds) start(dst []byte, reverse bool) ([]byte, bool) {
 	if len(b.fields) == 0 {
-		return dst, false
+		edge := b.low
+		if reverse {
+			edge = b.high
+		}
+		return append(dst, edge...), edge != nil
 	}
 	if !reverse {
 		dst = b.appendLow(dst, 0)
@@ -68,6 +75,9 @@ func (b *Bounds) appendLow(dst []byte, i int) []byte {
 // forward judges k, which a scan in ascending order has met. dst is used for the key to seek. A key that is cut short is
 // damage, and beyond.
 func (b *Bounds) forward(k, dst []byte) (verdict, []byte) {
+	if b.high != nil && bytes.Compare(k, b.high) >= 0 {
+		return beyond, nil
+	}
 	pos := 0
 	for i, f := range b.fields {
 		n := key.FieldLen(k[pos:], f.descending)
@@ -97,6 +107,9 @@ func (b *Bounds) forward(k, dst []byte) (verdict, []byte) {
 
 // backward judges k for a scan in descending order.
 func (b *Bounds) backward(k, dst []byte) (verdict, []byte) {
+	if b.low != nil && bytes.Compare(k, b.low) < 0 {
+		return beyond, nil
+	}
 	pos := 0
 	for _, f := range b.fields {
 		n := key.FieldLen(k[pos:], f.descending)

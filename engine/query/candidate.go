@@ -246,6 +246,11 @@ func boundsOf(x *Index, sets []set) Bounds {
 // have no say. A document with an array on the path is met at the first of its entries inside the bounds, which is the
 // one that its place in the order goes by only if the bounds leave none out.
 func (pl *planner) order(x *Index, sets []set) (sorted, reverse bool) {
+	return pl.orderFrom(x, sets, 0)
+}
+
+// orderFrom is order among entries that are the same in the fields before at.
+func (pl *planner) orderFrom(x *Index, sets []set, at int) (sorted, reverse bool) {
 	if pl.q.Sort == nil {
 		return true, false
 	}
@@ -256,7 +261,7 @@ func (pl *planner) order(x *Index, sets []set) (sorted, reverse bool) {
 		return false, false // an element that has none of the fields has no entry, and counts in a sort
 	}
 	fixed := func(i int) bool { return x.Multikey>>i&1 == 0 && sets[i].point() }
-	at, directed := 0, false
+	directed := false
 	for _, f := range pl.q.Sort.Fields() {
 		if held(x, f.Path, fixed) {
 			continue

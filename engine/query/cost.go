@@ -45,7 +45,7 @@ const countSpans = 16
 
 // count estimates the entries that a scan visits.
 func (pl *planner) count(s *scan) float64 {
-	if s.kind == scanUnion {
+	if len(s.parts) > 0 && len(s.bounds.fields) == 0 { // a merge of one index has the bounds of all its parts
 		n := 0.0
 		for i := range s.parts {
 			n += pl.count(&s.parts[i])

@@ -7,7 +7,7 @@ import (
 // Explain is the plan as a tree of stages with MongoDB's names, innermost the one that finds records. r is a run of it whose
 // numbers are to be shown, or nil.
 func (p *Plan) Explain(r *Run) bson.D {
-	stage := p.scan.explain(p)
+	stage := p.scan.explain(p, r)
 	wrap := func(name string, fields ...bson.E) {
 		outer := append(bson.D{{Key: "stage", Value: name}}, fields...)
 		stage = append(outer, bson.E{Key: "inputStage", Value: stage})
@@ -25,9 +25,15 @@ func (p *Plan) Explain(r *Run) bson.D {
 	if p.Limit > 0 {
 		wrap("LIMIT", bson.E{Key: "limitAmount", Value: p.Limit})
 	}
-	if p.Project != nil {
+	switch {
+	case p.ReturnKey:
+		wrap("RETURN_KEY")
+	case p.Project != nil:
 		name := "PROJECTION_DEFAULT"
-		if p.Project.Plain() {
+		switch {
+		case p.cover != nil:
+			name = "PROJECTION_COVERED"
+		case p.Project.Plain():
 			name = "PROJECTION_SIMPLE"
 		}
 		wrap(name, bson.E{Key: "transformBy", Value: p.Project.Raw()})
@@ -42,47 +48,91 @@ func (p *Plan) Explain(r *Run) bson.D {
 func (p *Plan) Rejected() bson.A {
 	out := bson.A{}
 	for i := range p.rejected {
-		out = append(out, p.rejected[i].explain(p))
+		out = append(out, p.rejected[i].explain(p, nil))
 	}
 	return out
 }
 
-func (s *scan) explain(p *Plan) bson.D {
+// explain is the scan with the stage that fetches, if there is one.
+func (s *scan) explain(p *Plan, r *Run) bson.D {
 	filter := func(d bson.D) bson.D {
 		if left := s.residual(p.Filter); left != nil {
 			d = append(d, bson.E{Key: "filter", Value: left.Raw()})
 		}
 		return d
 	}
+	fetch := func(input bson.D) bson.D {
+		d := filter(bson.D{{Key: "stage", Value: "FETCH"}})
+		if r != nil {
+			d = append(d, bson.E{Key: "docsExamined", Value: r.docs})
+		}
+		return append(d, bson.E{Key: "inputStage", Value: input})
+	}
 	switch s.kind {
 	case scanRecords:
-		return append(filter(bson.D{{Key: "stage", Value: "COLLSCAN"}}), bson.E{Key: "direction", Value: direction(s.reverse)})
-	case scanID:
-		return bson.D{{Key: "stage", Value: "IDHACK"}}
-	case scanIndex:
-		if p.OnlyIDs && s.residual(p.Filter) == nil {
-			return s.explainIndex()
+		d := append(filter(bson.D{{Key: "stage", Value: "COLLSCAN"}}), bson.E{Key: "direction", Value: direction(s.reverse)})
+		if r != nil {
+			d = append(d, bson.E{Key: "docsExamined", Value: r.docs})
 		}
-		return append(filter(bson.D{{Key: "stage", Value: "FETCH"}}), bson.E{Key: "inputStage", Value: s.explainIndex()})
-	case scanUnion:
+		return d
+	case scanID:
+		d := bson.D{{Key: "stage", Value: "IDHACK"}}
+		if r != nil {
+			d = append(d, bson.E{Key: "keysExamined", Value: r.keys}, bson.E{Key: "docsExamined", Value: r.docs})
+		}
+		return d
+	case scanIndex:
+		scan := s.explainIndex(p)
+		if r != nil {
+			scan = append(scan, bson.E{Key: "keysExamined", Value: r.keys})
+		}
+		switch {
+		case s == &p.scan && p.cover != nil:
+			return filter(scan)
+		case p.OnlyIDs && s.residual(p.Filter) == nil:
+			return scan
+		}
+		return fetch(scan)
+	case scanUnion, scanMerge:
+		name := "OR"
+		if s.kind == scanMerge {
+			name = "SORT_MERGE"
+		}
 		inputs := bson.A{}
 		for i := range s.parts {
-			inputs = append(inputs, s.parts[i].explainIndex())
+			input := s.parts[i].explainIndex(p)
+			if r != nil && i < len(r.parts) {
+				input = append(input, bson.E{Key: "keysExamined", Value: r.parts[i].keys})
+			}
+			inputs = append(inputs, input)
 		}
-		or := bson.D{{Key: "stage", Value: "OR"}, {Key: "inputStages", Value: inputs}}
-		return append(filter(bson.D{{Key: "stage", Value: "FETCH"}}), bson.E{Key: "inputStage", Value: or})
+		d := bson.D{{Key: "stage", Value: name}}
+		if s.kind == scanMerge {
+			d = append(d, bson.E{Key: "sortPattern", Value: sortPattern(p)})
+		}
+		return fetch(append(d, bson.E{Key: "inputStages", Value: inputs}))
 	}
 	return bson.D{{Key: "stage", Value: "EOF"}}
 }
 
-func (s *scan) explainIndex() bson.D {
+func (s *scan) explainIndex(p *Plan) bson.D {
 	bounds := bson.D{}
-	for i, f := range s.index.Fields {
-		list := bson.A{}
-		for _, v := range s.sets[i] {
-			list = append(list, v.String())
+	if p.Min == nil && p.Max == nil {
+		for i, f := range s.index.Fields {
+			list := bson.A{}
+			for _, v := range s.sets[i] {
+				list = append(list, v.String())
+			}
+			bounds = append(bounds, bson.E{Key: f.Path, Value: list})
 		}
-		bounds = append(bounds, bson.E{Key: f.Path, Value: list})
+	}
+	for _, e := range []struct {
+		name string
+		key  bson.Raw
+	}{{"startKey", p.Min}, {"endKey", p.Max}} {
+		if e.key != nil {
+			bounds = append(bounds, bson.E{Key: e.name, Value: e.key})
+		}
 	}
 	return bson.D{
 		{Key: "stage", Value: "IXSCAN"}, {Key: "keyPattern", Value: s.index.Key}, {Key: "indexName", Value: s.index.Name},

@@ -50,6 +50,7 @@ type Query struct {
 	Filter  *match.Filter
 	Sort    *sortkey.Spec       // nil: any order
 	Project *project.Projection // nil: whole documents
+	Fields  []string            // without a Project: the paths that are looked at, so that others may be left out; nil: all
 	Skip    int64
 	Limit   int64         // 0: none
 	Hint    bson.RawValue // zero, an index's name, its key pattern, or {$natural: ±1}
@@ -60,6 +61,10 @@ type Query struct {
 	Collation *collation.Collation
 	// Tail says that the end of the records is not the end of the run: after the next Attach it looks for more.
 	Tail bool
+	// Min and Max are the first key of the hinted index and the first behind those that are looked at; nil: the filter says it.
+	Min, Max bson.Raw
+	// ReturnKey gives the entries' fields instead of documents.
+	ReturnKey bool
 	// OnlyIDs says that nobody asks for documents: a run gives none where it can do without.
 	OnlyIDs bool
 }
@@ -73,6 +78,7 @@ type Plan struct {
 	scan     scan
 	residual *match.Filter // what is left to test of what the scan finds; nil: nothing
 	sorted   bool          // the scan gives the order asked for
+	cover    *cover        // makes documents of entries; nil: they are fetched
 	rejected []scan
 }
 
@@ -85,6 +91,7 @@ const (
 	scanID                  // the one with an _id
 	scanIndex
 	scanUnion // of index scans
+	scanMerge // of index scans, in order
 )
 
 type scan struct {
@@ -94,8 +101,10 @@ type scan struct {
 	sets    []set // of the fields, for explain
 	reverse bool
 	settled []match.Node // tests that need not be made again
-	parts   []scan       // of a union
+	parts   []scan       // of a union or merge
 	id      []byte       // of scanID: the key
+
+	merge, mergeLen int // of a part of a merge: the fields that are compared; 0 fields are all that follow
 
 	points int     // leading fields that are held to single values
 	cost   float64 // an estimate of entries
@@ -112,6 +121,10 @@ func New(q Query, indexes []*Index, estimate Estimate) (*Plan, error) {
 		return nil, err
 	}
 	p.residual = p.scan.residual(q.Filter)
+	p.cover = newCover(p)
+	if p.ReturnKey && !p.sorted {
+		return nil, mongoerr.NotImplemented.Errorf("returnKey with a sort that no index gives is not implemented")
+	}
 	return p, nil
 }
 
@@ -121,7 +134,7 @@ func (p *Plan) plan(indexes []*Index, estimate Estimate) error {
 		p.sorted = true
 		return nil
 	}
-	if q.Hint.Type == 0 && !q.Tail {
+	if q.Hint.Type == 0 && !q.Tail && q.Min == nil && q.Max == nil {
 		if s, ok := idScan(root, indexes, q.Collation); ok {
 			p.scan, p.sorted = s, true
 			return nil
@@ -133,6 +146,9 @@ func (p *Plan) plan(indexes []*Index, estimate Estimate) error {
 		}
 		p.scan, p.sorted = scan{kind: scanRecords}, true
 		return nil
+	}
+	if (q.Min != nil || q.Max != nil) && (q.Hint.Type == 0 || q.Sort != nil && q.Sort.Natural() != 0) {
+		return codeNeedsHint.Errorf("When using min()/max() a hint of which index to use must be provided")
 	}
 	pl := planner{q: q, nodes: conjunction(root), estimate: estimate, memo: map[string][]limit{}}
 	if q.Sort != nil && q.Sort.Natural() != 0 {
@@ -200,7 +216,13 @@ func (pl *planner) choose(p *Plan, indexes []*Index) {
 		if x.Hidden || !pl.usable(x) {
 			continue
 		}
-		if c := pl.candidate(x); c.limited || c.sorted && p.Sort != nil {
+		c := pl.candidate(x)
+		if !c.sorted {
+			if m, ok := pl.merged(&c); ok {
+				c = m
+			}
+		}
+		if c.limited || c.sorted && p.Sort != nil {
 			best = append(best, c)
 		}
 	}
@@ -229,6 +251,7 @@ func (pl *planner) union(indexes []*Index) (candidate, bool) {
 			continue
 		}
 		c := candidate{scan: scan{kind: scanUnion}, limited: true, sorted: pl.q.Sort == nil}
+		var list []candidate
 		for _, branch := range or.Nodes {
 			nodes := append([]match.Node(nil), conjunction(branch)...)
 			nodes = append(append(nodes, pl.nodes[:i]...), pl.nodes[i+1:]...)
@@ -236,18 +259,28 @@ func (pl *planner) union(indexes []*Index) (candidate, bool) {
 			if !ok {
 				break
 			}
-			c.parts = append(c.parts, part)
+			list = append(list, part)
 		}
-		if len(c.parts) == len(or.Nodes) {
-			return c, true
+		if len(list) < len(or.Nodes) {
+			continue
 		}
+		if pl.q.Sort != nil && len(list) <= mergeMax && pl.mergedUnion(list) {
+			c.kind, c.sorted, c.reverse = scanMerge, true, list[0].reverse
+		}
+		for i := range list {
+			if c.kind == scanUnion {
+				list[i].reverse = false
+			}
+			c.parts = append(c.parts, list[i].scan)
+		}
+		return c, true
 	}
 	return candidate{}, false
 }
 
-// branch plans one branch of an $or.
-func (pl *planner) branch(nodes []match.Node, indexes []*Index) (scan, bool) {
-	q := Query{Collation: pl.q.Collation}
+// branch plans one branch of an $or, in the order asked for if that does not cost more.
+func (pl *planner) branch(nodes []match.Node, indexes []*Index) (candidate, bool) {
+	q := Query{Collation: pl.q.Collation, Sort: pl.q.Sort}
 	sub := planner{q: &q, nodes: nodes, estimate: pl.estimate, memo: map[string][]limit{}}
 	var list []candidate
 	for _, x := range sub.expand(indexes) {
@@ -259,9 +292,9 @@ func (pl *planner) branch(nodes []match.Node, indexes []*Index) (scan, bool) {
 		}
 	}
 	if len(list) == 0 {
-		return scan{}, false
+		return candidate{}, false
 	}
-	return list[sub.cheapest(list)].scan, true
+	return list[sub.cheapest(list)], true
 }
 
 // hinted plans as the hint says.
@@ -293,10 +326,18 @@ func (pl *planner) hinted(p *Plan, indexes []*Index) error {
 	case x.Partial != nil && !pl.implies(x, x.Partial.Root()):
 		return mongoerr.NoQueryExecutionPlans.Errorf("error processing query: planner returned error: the hinted index %s is partial, and the filter does not imply its partialFilterExpression", x.Name)
 	}
+	if p.Min != nil || p.Max != nil {
+		return pl.between(p, x)
+	}
 	if x.Wild != nil {
 		return pl.hintedWild(p, x)
 	}
 	c := pl.candidate(x)
+	if !c.sorted {
+		if m, ok := pl.merged(&c); ok {
+			c = m
+		}
+	}
 	p.scan, p.sorted = c.scan, c.sorted
 	return nil
 }

@@ -51,6 +51,7 @@ func (e *entries) Prev() bool {
 }
 
 func (e *entries) Key() []byte { return e.keys[e.at] }
+func (*entries) Value() []byte { return nil }
 func (e *entries) Err() error  { return nil }
 
 // indexSource is a Source of one index without records.

@@ -1,9 +1,13 @@
 package query
 
 import (
+	"fmt"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/multiforadb/multiforadb/engine/query/sortkey"
+	"github.com/multiforadb/multiforadb/engine/value"
 )
 
 // Run is a plan under way. It reads one Source at a time and may go on in a later one:
@@ -21,6 +25,7 @@ type Run struct {
 	plan *Plan
 	access
 	seen map[uint64]struct{} // ids given, if entries may name a record twice
+	covered
 
 	skipped  int64
 	returned int64
@@ -29,13 +34,14 @@ type Run struct {
 	id   uint64
 	doc  bson.Raw
 	out  []byte // the projected document
+	key  []byte // the document of returnKey
 	kept bool   // doc is to be given again
 	err  error
 }
 
 // Start begins a run.
 func (p *Plan) Start() *Run {
-	r := &Run{plan: p, access: access{scan: &p.scan, tail: p.Tail}}
+	r := &Run{plan: p, access: access{scan: &p.scan, tail: p.Tail}, covered: covered{cover: p.cover}}
 	if p.scan.repeats() {
 		r.seen = map[uint64]struct{}{}
 	}
@@ -47,6 +53,8 @@ func (s *scan) repeats() bool {
 	switch s.kind {
 	case scanUnion:
 		return true
+	case scanMerge:
+		return s.parts[0].mergeLen > 0 // it is one of an $or
 	case scanIndex:
 		return s.index.Multikey != 0 || s.index.path != "" && !s.sets[0].point()
 	}
@@ -108,7 +116,7 @@ func (r *Run) Next() bool {
 		}
 		r.returned++
 		r.id, r.doc = id, doc
-		if r.plan.Project != nil {
+		if r.plan.Project != nil && !r.plan.ReturnKey {
 			if r.out, r.err = r.plan.Project.Apply(r.out[:0], doc); r.err != nil {
 				return false
 			}
@@ -150,6 +158,11 @@ func (r *Run) match() (uint64, bson.Raw, bool, error) {
 				continue
 			}
 		}
+		if r.cover != nil {
+			if doc, err = r.covered.document(r.place, r.entries.Value()); err != nil {
+				return 0, nil, false, fmt.Errorf("index %s, record %d: %w", r.index.Name, id, err)
+			}
+		}
 		if doc == nil && (r.plan.residual != nil || !r.plan.OnlyIDs || !r.plan.sorted) {
 			if doc, err = r.fetch(id); err != nil {
 				return 0, nil, false, err
@@ -167,8 +180,29 @@ func (r *Run) match() (uint64, bson.Raw, bool, error) {
 		if r.seen != nil {
 			r.seen[id] = struct{}{}
 		}
-		return id, doc, true, nil
+		if r.plan.ReturnKey {
+			doc, err = r.keyOf(doc)
+		}
+		return id, doc, true, err
 	}
+}
+
+// keyOf is what returnKey gives for the document at which the scan stands: nothing, if it came by no index.
+func (r *Run) keyOf(doc bson.Raw) (_ bson.Raw, err error) {
+	at := &r.access
+	switch r.kind {
+	case scanID:
+		v := value.Lookup(doc, "_id")
+		return bson.Raw(bsoncore.NewDocumentBuilder().AppendValue("_id", bsoncore.Value{Type: bsoncore.Type(v.Type), Data: v.Value}).Build()), nil
+	case scanUnion:
+		at = &r.parts[r.part]
+	case scanMerge:
+		at = &r.parts[r.taken]
+	case scanRecords:
+		return noFields, nil
+	}
+	r.key, err = at.index.keyDocument(r.key[:0], at.place, at.entries.Value())
+	return r.key, err
 }
 
 // sort fills the rows. With a limit, only as many are kept as can be asked for.

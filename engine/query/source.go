@@ -29,5 +29,6 @@ type EntryIter interface {
 	Next() bool
 	Prev() bool
 	Key() []byte
+	Value() []byte // what the key forgets: its trailer
 	Err() error
 }
