@@ -76,6 +76,15 @@ func (db *DB) aggregation(ctx context.Context, ns Namespace, a Aggregate) (*Aggr
 	if err := check(); err != nil {
 		return nil, err
 	}
+	if ns.Coll != "" {
+		o, err := db.originOf(ns)
+		if err == nil {
+			ns, err = a.lie(ns, o)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	in, err := db.terms(ctx, ns, a.Let, a.Collation)
 	if err != nil {
 		return nil, err
@@ -98,7 +107,7 @@ func (db *DB) aggregation(ctx context.Context, ns Namespace, a Aggregate) (*Aggr
 		return nil, mongoerr.InvalidNamespace.Errorf("{aggregate: 1} is not valid for a pipeline that reads a collection; it must begin with $documents or $currentOp")
 	}
 	r.query, err = db.frontQuery(in, r.pipe.Prefix().Find)
-	r.query.Hint, r.query.Disk = a.Hint, r.disk
+	r.query.Hint, r.query.Disk, r.query.Fields = a.Hint, r.disk, r.pipe.Prefix().Fields
 	stages := r.pipe.Stages()
 	r.find = len(stages) == 0 && r.pipe.NeedsSource()
 	r.flows = flow(stages)
