@@ -75,7 +75,7 @@ func (db *DB) CreateIndexes(ctx context.Context, ns Namespace, specs []bson.Raw)
 		}
 	}
 	if errors.Is(err, errGone) {
-		err = mongoerr.IndexBuildAborted.Errorf("the index build on %s was given up: its collection or one of its indexes was dropped", ns)
+		err = mongoerr.IndexBuildAborted.Errorf("the index build on %s was given up: its collection was dropped or renamed, or one of its indexes dropped", ns)
 	}
 	if err == nil {
 		result.After = result.Before + len(b.names)
@@ -202,7 +202,13 @@ func (b *build) write(f func(u *unit) error) error {
 func (b *build) begin(specs []catalog.IndexSpec) (before int, err error) {
 	var names []string
 	err = b.write(func(u *unit) error {
+		if u.def.NS != b.ns {
+			return errGone // it was renamed
+		}
 		names, before = nil, u.def.Ready()
+		if u.def.Options.IsView() {
+			return onView(u.def.NS)
+		}
 		d := u.def.Clone()
 		if err := u.dropBuilding(d); err != nil {
 			return err

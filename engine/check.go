@@ -73,6 +73,9 @@ func (db *DB) Validate(ctx context.Context, ns Namespace) (Validation, error) {
 		if c == nil {
 			return mongoerr.NamespaceNotFound.Errorf("Collection '%s' does not exist to validate.", ns)
 		}
+		if c.def.Options.IsView() {
+			return onView(ns)
+		}
 		v.Records = int64(sc.Count())
 		for i := range c.def.Indexes {
 			x := &c.def.Indexes[i]

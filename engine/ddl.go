@@ -3,6 +3,8 @@ package engine
 import (
 	"bytes"
 	"context"
+	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -29,6 +31,9 @@ func (db *DB) CreateCollection(ctx context.Context, ns Namespace, options bson.R
 	}
 	o, err := catalog.ParseOptions(options)
 	if err != nil {
+		return err
+	}
+	if err := db.checkView(ctx, ns, &o); err != nil {
 		return err
 	}
 	if _, err := match.Parse(o.Validator, shared(db.env, o.Collation)); err != nil {
@@ -73,7 +78,9 @@ func (db *DB) drop(ns Namespace) (commit storage.Commit, existed bool, indexes i
 		if err != nil {
 			return err
 		}
-		existed, indexes = true, c.def.Ready()
+		if existed = true; !c.def.Options.IsView() {
+			indexes = c.def.Ready()
+		}
 		return catalog.Drop(zero, sc, ns)
 	})
 	return commit, existed, indexes, err
@@ -134,6 +141,7 @@ type CollectionInfo struct {
 	Options bson.Raw
 	UUID    [16]byte
 	IDIndex bson.Raw // {v: 2, key: {_id: 1}, name: "_id_"}
+	View    bool
 }
 
 // ListCollections answers with the collections of a database, by name.
@@ -142,10 +150,17 @@ func (db *DB) ListCollections(ctx context.Context, database string) ([]Collectio
 		return nil, err
 	}
 	var out []CollectionInfo
+	views := false
 	err := db.each(database, func(c *collection, _ *storage.Collection) error {
-		out = append(out, CollectionInfo{c.def.NS.Coll, c.def.Options.Raw, c.def.UUID, c.def.Indexes[0].Raw})
+		view := c.def.Options.IsView()
+		out = append(out, CollectionInfo{c.def.NS.Coll, c.def.Options.Raw, c.def.UUID, c.def.Indexes[0].Raw, view})
+		views = views || view
 		return ctx.Err()
 	})
+	if views {
+		out = append(out, viewsInfo(database))
+		slices.SortFunc(out, func(a, b CollectionInfo) int { return strings.Compare(a.Name, b.Name) })
+	}
 	return out, err
 }
 
@@ -183,6 +198,9 @@ func (db *DB) ListIndexes(ctx context.Context, ns Namespace) ([]bson.Raw, error)
 		}
 		if c == nil {
 			return mongoerr.NamespaceNotFound.Errorf("ns does not exist: %s", ns)
+		}
+		if c.def.Options.IsView() {
+			return onView(ns)
 		}
 		for i := range c.def.Indexes {
 			if x := &c.def.Indexes[i]; !x.Building {

@@ -30,6 +30,9 @@ func (db *DB) Delete(ctx context.Context, ns Namespace, statements []Delete, ord
 	if err := ns.Check(); err != nil {
 		return DeleteResult{}, err
 	}
+	if err := db.noView(ns); err != nil {
+		return DeleteResult{}, err
+	}
 	c := db.writing(ctx, ns, ordered)
 	total := 0
 	for i := range statements {

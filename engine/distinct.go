@@ -27,12 +27,7 @@ type Distinct struct {
 func (db *DB) Distinct(ctx context.Context, ns Namespace, d Distinct) (bson.RawArray, error) {
 	values := valueSet{found: map[string]bson.RawValue{}}
 	path := value.ParsePath(d.Key)
-	err := db.run(ctx, ns, Find{Filter: d.Filter, Hint: d.Hint, Collation: d.Collation}, func(q *query.Query, _ *storage.Collection) bool {
-		if q.Collation != nil {
-			values.coll = q.Collation
-		}
-		return true
-	}, func(doc bson.Raw) error {
+	each := func(doc bson.Raw) error {
 		value.Walk(doc, path, value.LeafArray, func(v bson.RawValue, _ int) bool {
 			if v.Type != bson.TypeArray {
 				values.add(v)
@@ -47,7 +42,16 @@ func (db *DB) Distinct(ctx context.Context, ns Namespace, d Distinct) (bson.RawA
 			return mongoerr.Code(17217).Errorf("distinct too big, 16mb cap")
 		}
 		return nil
-	})
+	}
+	err := db.run(ctx, ns, Find{Filter: d.Filter, Hint: d.Hint, Collation: d.Collation}, func(q *query.Query, _ *storage.Collection) bool {
+		if q.Collation != nil {
+			values.coll = q.Collation
+		}
+		return true
+	}, each)
+	if OnView(err) {
+		err = db.distinctOnView(ctx, ns, d, &values, each)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,13 @@ func (db *DB) ExplainOver(ctx context.Context, ns Namespace, f Find, v Verbosity
 		return nil, err
 	}
 	in, err := db.terms(ctx, ns, f.Let, f.Collation)
+	if OnView(err) && (over == "" || over == "COUNT" || over == "DISTINCT") {
+		a, err := f.aggregate()
+		if err != nil {
+			return nil, err
+		}
+		return db.ExplainAggregate(ctx, ns, a, v)
+	}
 	if err != nil {
 		return nil, err
 	}

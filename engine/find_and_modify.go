@@ -39,6 +39,9 @@ func (db *DB) FindAndModify(ctx context.Context, ns Namespace, f FindAndModify) 
 	if err := ns.Check(); err != nil {
 		return result, err
 	}
+	if err := db.noView(ns); err != nil {
+		return result, err
+	}
 	in, err := db.terms(ctx, ns, f.Let, f.Collation)
 	if err != nil {
 		return result, err

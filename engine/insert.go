@@ -29,6 +29,9 @@ func (db *DB) Insert(ctx context.Context, ns Namespace, docs []bson.Raw, ordered
 	if err := ns.Check(); err != nil {
 		return InsertResult{}, err
 	}
+	if err := db.noView(ns); err != nil {
+		return InsertResult{}, err
+	}
 	c := db.writing(ctx, ns, ordered)
 	ready := make([]bson.Raw, 0, min(len(docs), unitDocs))
 	n := 0

@@ -66,6 +66,9 @@ func (db *DB) RenameCollection(ctx context.Context, from, to Namespace, dropTarg
 		if err != nil {
 			return err
 		}
+		if c.def.Options.IsView() {
+			return onView(from)
+		}
 		return catalog.Rename(zero, sc, c.def, to)
 	})
 	if wait := commit.Wait(); wait != nil {
@@ -80,7 +83,7 @@ type CollMod struct {
 	Index       bson.RawValue
 	ExpireAfter *int64 // expireAfterSeconds
 	Hidden      *bool
-	// Options are validator, validationLevel and validationAction, as far as they change.
+	// Options are validator, validationLevel and validationAction, or a view's viewOn and pipeline, as far as they change.
 	Options bson.Raw
 }
 
@@ -101,9 +104,16 @@ func (db *DB) CollMod(ctx context.Context, ns Namespace, m CollMod) (CollModResu
 		return result, err
 	}
 	c := db.writing(ctx, ns, true)
+	c.views = true
+	if err := db.checkViewMod(ctx, ns, &m); err != nil {
+		return result, err
+	}
 	found, err := c.do(false, func(u *unit) error {
 		result = CollModResult{}
 		d := u.def.Clone()
+		if m.ofView() && !d.Options.IsView() || d.Options.IsView() && (m.Index.Type != 0 || !m.ofView()) {
+			return mongoerr.InvalidOptions.Errorf("viewOn and pipeline are what collMod changes of a view, and only of a view: %s", ns)
+		}
 		if m.Index.Type != 0 {
 			if err := m.index(d, &result); err != nil {
 				return err
@@ -118,6 +128,33 @@ func (db *DB) CollMod(ctx context.Context, ns Namespace, m CollMod) (CollModResu
 		err = mongoerr.NamespaceNotFound.Errorf("ns does not exist: %s", ns)
 	}
 	return result, c.end(err)
+}
+
+// ofView says whether it changes a view.
+func (m *CollMod) ofView() bool {
+	return value.Lookup(m.Options, "viewOn").Type != 0 || value.Lookup(m.Options, "pipeline").Type != 0
+}
+
+// checkViewMod looks at a view as it is going to be.
+func (db *DB) checkViewMod(ctx context.Context, ns Namespace, m *CollMod) error {
+	if !m.ofView() {
+		return nil
+	}
+	var d *catalog.Definition
+	err := db.read(func(sn *storage.Snapshot) error {
+		c, _, err := db.collection(sn, ns)
+		if err == nil && c != nil {
+			d = c.def.Clone()
+		}
+		return err
+	})
+	if err != nil || d == nil {
+		return err // which the change itself meets
+	}
+	if err := m.options(db.env, d); err != nil {
+		return err
+	}
+	return db.checkView(ctx, ns, &d.Options)
 }
 
 func (m *CollMod) options(e *env.Env, d *catalog.Definition) error {

@@ -198,6 +198,14 @@ type Count struct {
 
 // Count runs c. Without a filter it is answered from the collection's head.
 func (db *DB) Count(ctx context.Context, ns Namespace, c Count) (int64, error) {
+	n, err := db.count(ctx, ns, c)
+	if OnView(err) {
+		return db.countOnView(ctx, ns, c)
+	}
+	return n, err
+}
+
+func (db *DB) count(ctx context.Context, ns Namespace, c Count) (int64, error) {
 	var n int64
 	err := db.run(ctx, ns, Find{Filter: c.Filter, Hint: c.Hint, Collation: c.Collation}, func(q *query.Query, sc *storage.Collection) bool {
 		if !q.Filter.All() {

@@ -48,6 +48,9 @@ func (s *sink) Out(to pipeline.Namespace, docs pipeline.Iterator) error {
 	options := noFields()
 	var indexes []bson.Raw
 	if c != nil {
+		if c.def.Options.IsView() {
+			return onView(ns)
+		}
 		if c.def.Options.Capped {
 			return mongoerr.Code(17152).Errorf("namespace '%s' is capped so it can't be used for $out", ns)
 		}

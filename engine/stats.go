@@ -40,17 +40,22 @@ func (db *DB) CollStats(ctx context.Context, ns Namespace) (CollStats, error) {
 	var out CollStats
 	err := db.read(func(sn *storage.Snapshot) error {
 		c, sc, err := db.collection(sn, ns)
-		if err == nil && c != nil {
-			out = statsOf(c, sc)
+		switch {
+		case err != nil || c == nil:
+			return err
+		case c.def.Options.IsView():
+			return onView(ns)
 		}
-		return err
+		out = statsOf(c, sc)
+		return nil
 	})
 	return out, err
 }
 
 // DBStats are a database's figures. Sizes are bytes.
 type DBStats struct {
-	Collections, Indexes, Objects    int64
+	Collections, Views               int64
+	Indexes, Objects                 int64
 	DataSize, StorageSize, IndexSize int64
 }
 
@@ -58,6 +63,10 @@ type DBStats struct {
 func (db *DB) DBStats(ctx context.Context, database string) (DBStats, error) {
 	var out DBStats
 	err := db.each(database, func(c *collection, sc *storage.Collection) error {
+		if c.def.Options.IsView() {
+			out.Views++
+			return ctx.Err()
+		}
 		s := statsOf(c, sc)
 		out.Collections++
 		out.Indexes += int64(len(s.IndexSizes))

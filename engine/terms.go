@@ -33,10 +33,8 @@ type terms struct {
 // terms evaluates let, which may be nil. Strings are compared as coll says or, if it is empty, as the collection does.
 func (db *DB) terms(ctx context.Context, ns Namespace, let, coll bson.Raw) (*terms, error) {
 	t := &terms{env: db.env, ctx: ctx, inherits: value.Count(coll) == 0}
-	var err error
-	if t.inherits {
-		t.coll, err = db.collationOf(ns)
-	} else {
+	err := db.describe(t, ns)
+	if err == nil && !t.inherits {
 		t.coll, err = collation.Parse(coll)
 	}
 	if err != nil || value.Count(let) == 0 {
@@ -46,17 +44,22 @@ func (db *DB) terms(ctx context.Context, ns Namespace, let, coll bson.Raw) (*ter
 	return t, err
 }
 
-// collationOf is how a collection compares strings; one that is not there does it by their bytes.
-func (db *DB) collationOf(ns Namespace) (*collation.Collation, error) {
-	var coll *collation.Collation
-	err := db.read(func(sn *storage.Snapshot) error {
+// describe finds how the collection compares strings; one that is not there does it by their bytes. A view is refused.
+func (db *DB) describe(t *terms, ns Namespace) error {
+	if ns.Coll == viewsName {
+		return onView(ns)
+	}
+	return db.read(func(sn *storage.Snapshot) error {
 		c, _, err := db.collection(sn, ns)
-		if err == nil && c != nil {
-			coll = c.def.Options.Collation
+		if err != nil || c == nil {
+			return err
 		}
-		return err
+		if c.def.Options.IsView() {
+			return onView(ns)
+		}
+		t.coll = c.def.Options.Collation
+		return nil
 	})
-	return coll, err
 }
 
 // fit says whether what was parsed with t is right for c, which may be another collection than there was then.

@@ -49,6 +49,9 @@ func (db *DB) Update(ctx context.Context, ns Namespace, statements []Update, ord
 	if err := ns.Check(); err != nil {
 		return result, err
 	}
+	if err := db.noView(ns); err != nil {
+		return result, err
+	}
 	c := db.writing(ctx, ns, ordered)
 	for i := range statements {
 		n, id, err := c.update(&statements[i])
@@ -173,7 +176,7 @@ func (c *changer) insertOrChange(f edit) (n tally, inserted bson.Raw, id bson.Ra
 	})
 	switch {
 	case err != nil:
-		return n, nil, id, err
+		return tally{}, nil, id, err // nothing of this write was kept
 	case inserted != nil:
 		return n, inserted, value.Lookup(inserted, "_id"), nil
 	case n.matched > 0:

@@ -20,6 +20,8 @@ type world struct {
 	operations, sessions func() []bson.Raw
 	disk                 spill.Disk
 
+	views int // that were named
+
 	// Of the batch under way:
 	sn  *storage.Snapshot
 	ctx context.Context
@@ -65,11 +67,6 @@ func (f found) Next() (bson.Raw, error) {
 func (f found) Close() error {
 	f.Detach()
 	return f.Run.Close()
-}
-
-// View answers that there are no views.
-func (w *world) View(ns pipeline.Namespace) (pipeline.Namespace, []bson.Raw, error) {
-	return ns, nil, Namespace{DB: ns.DB, Coll: ns.Collection}.Check()
 }
 
 func (w *world) Indexed(ns pipeline.Namespace, path string) bool {

@@ -23,6 +23,7 @@ type writing struct {
 	commit  storage.Commit
 	errors  []WriteError
 	into    *collection // nil: not looked up, or there was none
+	views   bool        // are as good as collections
 }
 
 // do runs f in a storage.Write with the collection's lock. If create is set, a collection that is not there is made; else
@@ -41,6 +42,12 @@ func (c *writing) do(create bool, f func(u *unit) error) (found bool, err error)
 			u, err := c.db.lock(w, c.into)
 			if err != nil {
 				return err
+			}
+			if u.def.NS != c.ns {
+				return errGone // it has another name by now
+			}
+			if u.def.Options.IsView() && !c.views {
+				return onView(c.ns)
 			}
 			u.unchecked = bypassesValidation(c.ctx)
 			if err := f(u); err != nil {

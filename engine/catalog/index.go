@@ -214,7 +214,9 @@ func (s *IndexSpec) Inherit(of *collation.Collation) error {
 }
 
 // Explicit is the specification with the collation that the index has, even if it is none, so that nothing is inherited.
-func (s *IndexSpec) Explicit() bson.Raw { return With(s.Raw, "collation", value.Document(s.Collation.Spec())) }
+func (s *IndexSpec) Explicit() bson.Raw {
+	return With(s.Raw, "collation", value.Document(s.Collation.Spec()))
+}
 
 func (s *IndexSpec) setCollation(c *collation.Collation) {
 	s.Collation = c

@@ -141,6 +141,9 @@ func (o *Options) setView(name string, v bson.RawValue) error {
 		if !ok {
 			return wrongType(name, v, "string")
 		}
+		if s == "" {
+			return mongoerr.BadValue.Errorf("'viewOn' must not be empty")
+		}
 		o.ViewOn = s
 		return nil
 	}

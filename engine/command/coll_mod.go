@@ -21,7 +21,7 @@ func collMod(c *call) error {
 		switch f.name {
 		case "index":
 			return true, f.document(&index)
-		case "validator", "validationLevel", "validationAction", "changeStreamPreAndPostImages":
+		case "validator", "validationLevel", "validationAction", "changeStreamPreAndPostImages", "viewOn", "pipeline":
 			if f.seq != nil {
 				return true, f.wrongType("object")
 			}
@@ -29,7 +29,7 @@ func collMod(c *call) error {
 				options.AppendValue(f.name, bsoncore.Value{Type: bsoncore.Type(f.v.Type), Data: f.v.Value})
 			}
 			return true, nil
-		case "viewOn", "pipeline", "cappedSize", "cappedMax", "expireAfterSeconds", "timeseries", "dryRun":
+		case "cappedSize", "cappedMax", "expireAfterSeconds", "timeseries", "dryRun":
 			return true, f.unsupported()
 		}
 		return false, nil

@@ -18,7 +18,7 @@ func dbStats(c *call) error {
 	}
 	c.out = bsoncore.AppendStringElement(c.out, "db", c.database)
 	c.out = appendCount(c.out, "collections", s.Collections)
-	c.out = appendCount(c.out, "views", 0)
+	c.out = appendCount(c.out, "views", s.Views)
 	c.out = appendCount(c.out, "objects", s.Objects)
 	c.out = bsoncore.AppendDoubleElement(c.out, "avgObjSize", average)
 	c.out = appendCount(c.out, "dataSize", s.DataSize/scale)

@@ -15,7 +15,9 @@ func drop(c *call) error {
 	if err != nil || !existed {
 		return err
 	}
-	c.out = bsoncore.AppendInt32Element(c.out, "nIndexesWas", int32(indexes))
+	if indexes > 0 { // a view has none
+		c.out = bsoncore.AppendInt32Element(c.out, "nIndexesWas", int32(indexes))
+	}
 	c.out = bsoncore.AppendStringElement(c.out, "ns", ns.String())
 	return nil
 }

@@ -25,11 +25,14 @@ func find(c *call) error {
 		return mongoerr.FailedToParse.Errorf("Cannot set 'awaitData' without also setting 'tailable'")
 	}
 	c.ops.query.Add(1)
-	cur, err := c.db.Find(c.ctx, ns, a.query)
+	var src source
+	if src, err = c.db.Find(c.ctx, ns, a.query); engine.OnView(err) {
+		src, err = c.db.FindOnView(c.ctx, ns, a.query)
+	}
 	if err != nil {
 		return err
 	}
-	return c.cursorReply(&cursor{ns: ns, src: cur, keep: a.keep, await: a.await}, a.batch, a.single)
+	return c.cursorReply(&cursor{ns: ns, src: src, keep: a.keep, await: a.await}, a.batch, a.single)
 }
 
 // findArgs are the fields of find.

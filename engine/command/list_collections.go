@@ -49,7 +49,11 @@ func listCollections(c *call) error {
 func collectionDocument(info *engine.CollectionInfo, nameOnly bool) bson.Raw {
 	return document(func(dst []byte) []byte {
 		dst = bsoncore.AppendStringElement(dst, "name", info.Name)
-		dst = bsoncore.AppendStringElement(dst, "type", "collection")
+		kind := "collection"
+		if info.View {
+			kind = "view"
+		}
+		dst = bsoncore.AppendStringElement(dst, "type", kind)
 		if nameOnly {
 			return dst
 		}
@@ -59,9 +63,15 @@ func collectionDocument(info *engine.CollectionInfo, nameOnly bool) bson.Raw {
 		}
 		dst = bsoncore.AppendDocumentElement(dst, "options", options)
 		dst = nested(dst, "info", func(dst []byte) []byte {
-			dst = bsoncore.AppendBooleanElement(dst, "readOnly", false)
+			dst = bsoncore.AppendBooleanElement(dst, "readOnly", info.View)
+			if info.View {
+				return dst
+			}
 			return bsoncore.AppendBinaryElement(dst, "uuid", bson.TypeBinaryUUID, info.UUID[:])
 		})
+		if info.View {
+			return dst
+		}
 		return bsoncore.AppendDocumentElement(dst, "idIndex", info.IDIndex)
 	})
 }
