@@ -29,13 +29,17 @@ type Find struct {
 	Tailable bool
 	// ShowRecordID adds the field $recordId.
 	ShowRecordID bool
+	// Min and Max are the first key of the hinted index that is looked at, and the first behind those that are; nil: no such bound.
+	Min, Max bson.Raw
+	// ReturnKey gives the entries of the index that the plan goes by instead of documents; without one, empty documents.
+	ReturnKey bool
 	// MemoryOnly makes a sort that does not fit the memory an error, instead of one that goes to the disk.
 	MemoryOnly bool
 }
 
 // parse makes the query column's query of f.
 func (db *DB) parse(in *terms, f *Find) (query.Query, error) {
-	q := query.Query{Tail: f.Tailable, Skip: f.Skip, Limit: f.Limit, Hint: f.Hint, SortMemory: db.opt.SortMemory, Disk: db.disk(f.MemoryOnly), Collation: in.coll}
+	q := query.Query{Tail: f.Tailable, Min: f.Min, Max: f.Max, ReturnKey: f.ReturnKey, Skip: f.Skip, Limit: f.Limit, Hint: f.Hint, SortMemory: db.opt.SortMemory, Disk: db.disk(f.MemoryOnly), Collation: in.coll}
 	var err error
 	if q.Filter, err = match.Parse(f.Filter, in.matching()); err != nil {
 		return q, err

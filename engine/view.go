@@ -146,6 +146,10 @@ func (f *Find) aggregate() (Aggregate, error) {
 		return unsupported("tailable")
 	case f.ShowRecordID:
 		return unsupported("showRecordId")
+	case f.ReturnKey:
+		return unsupported("returnKey")
+	case f.Min != nil || f.Max != nil:
+		return unsupported("min or max")
 	}
 	add := func(stage string, v bson.RawValue) {
 		a.Stages = append(a.Stages, appendField(noFields(), stage, v))

@@ -81,8 +81,12 @@ func (a *findArgs) field(f field) (bool, error) {
 		return true, f.bool(&a.query.Tailable)
 	case "awaitData":
 		return true, f.bool(&a.await)
-	case "returnKey", "min", "max":
-		return true, f.unsupported()
+	case "min":
+		return true, f.document(&a.query.Min)
+	case "max":
+		return true, f.document(&a.query.Max)
+	case "returnKey":
+		return true, f.bool(&a.query.ReturnKey)
 	}
 	return false, nil
 }
