@@ -176,6 +176,13 @@ func (b *build) release() {
 	b.db.mu.Unlock()
 }
 
+func (db *DB) isBuilding(id storage.CollID) bool {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	_, ok := db.builds[id]
+	return ok
+}
+
 // write is a storage.Write on the collection; it is errGone if that was dropped, or one of the indexes.
 func (b *build) write(f func(u *unit) error) error {
 	if err := b.ctx.Err(); err != nil {

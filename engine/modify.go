@@ -69,6 +69,9 @@ func (db *DB) RenameCollection(ctx context.Context, from, to Namespace, dropTarg
 		if c.def.Options.IsView() {
 			return onView(from)
 		}
+		if db.isBuilding(source) {
+			return mongoerr.BackgroundOperationInProgressForNamespace.Errorf("cannot perform operation: an index build is currently running for collection %s", from)
+		}
 		return catalog.Rename(zero, sc, c.def, to)
 	})
 	if wait := commit.Wait(); wait != nil {

@@ -21,6 +21,8 @@ type target struct {
 	terms  *terms
 	byID   bool // the filter is a test of _id alone
 	most   int  // how many documents a search gives at most; 0: all
+
+	searched *collection // where the candidates are: the numbers of records mean nothing elsewhere
 }
 
 // matched is a document that a change is made to, at head. index is the array position that the filter's positional
@@ -104,6 +106,7 @@ func (c *writing) search(t *target, multi bool) ([]uint64, error) {
 		if c.into == nil || !c.into.is(col.def) {
 			c.into = col
 		}
+		t.searched = col
 		p, err := t.plan(col, source{sc}, c.db.opt.SortMemory)
 		if err != nil {
 			return err
@@ -133,6 +136,10 @@ func (c *writing) changeAll(t *target, ids []uint64, multi bool, f edit) (total 
 				if ids, err = u.lookUp(t, false); err != nil {
 					return err
 				}
+			}
+			if !t.searched.is(u.def) {
+				looked, n, bad = len(ids), tally{}, nil
+				return nil
 			}
 			looked, n, err = u.changeSome(t, ids, multi, f)
 			if bad = nil; refused(err) {
@@ -185,6 +192,7 @@ func (u *unit) changeSome(t *target, ids []uint64, multi bool, f edit) (looked i
 
 // lookUp searches at head.
 func (u *unit) lookUp(t *target, multi bool) ([]uint64, error) {
+	t.searched = u.collection
 	p, err := t.plan(u.collection, source{u.sc}, u.sortMemory)
 	if err != nil {
 		return nil, err
