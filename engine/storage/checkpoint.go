@@ -19,6 +19,7 @@ type checkpointer struct {
 	next  uint64    // generation of the next
 	trees metaTrees // as published
 	heads heads     // as published: what the heads tree says
+	mark  page.ID   // if not 0, the next checkpoint moves pages of its trees from there on below it
 
 	// Under Store.pipe: admission.
 	done    env.Cond
@@ -102,6 +103,27 @@ func (s *Store) proveMeta() error {
 	return s.mark()
 }
 
+// leftOf tells what batches have made, and taken from what was published, in all. What one of them made and another gave up has been in
+// memory only; it may even have been cut off with the end of the file.
+func leftOf(folds []fold) (born, retired []page.Run) {
+	at := make(map[page.ID]int)
+	for _, f := range folds {
+		for _, r := range f.born {
+			at[r.First] = len(born)
+			born = append(born, r)
+		}
+		for _, r := range f.retired {
+			if i, ok := at[r.First]; ok {
+				born[i].Count = 0
+				delete(at, r.First)
+			} else {
+				retired = append(retired, r.Run)
+			}
+		}
+	}
+	return slices.DeleteFunc(born, func(r page.Run) bool { return r.Count == 0 }), retired
+}
+
 // foldsUpTo gives what the batches since the last checkpoint did, up to snapshot num.
 func (s *Store) foldsUpTo(num page.Gen) []fold {
 	s.chain.Lock()
@@ -180,7 +202,7 @@ func (s *Store) editMetaTrees(w *Writer, trees *metaTrees, sn *Snapshot, folds [
 			return err
 		}
 	}
-	return nil
+	return s.tidyMetaTrees(w, trees)
 }
 
 // saveExtent applies a change to the space tree.
@@ -215,9 +237,8 @@ func saveExtent(w *Writer, t *btree.Head, x extentChange) error {
 
 func (s *Store) writeCheckpoint(sn *Snapshot, folds []fold, trees metaTrees, w *Writer) error {
 	c := &s.checkpointer
-	for _, f := range folds {
-		s.alloc.Stage(f.born, runsOf(f.retired))
-	}
+	born, retired := leftOf(folds)
+	s.alloc.Stage(born, retired)
 	var built []page.Run
 	for _, f := range w.born {
 		if f != nil {
@@ -227,7 +248,7 @@ func (s *Store) writeCheckpoint(sn *Snapshot, folds []fold, trees metaTrees, w *
 	s.alloc.Stage(built, runsOf(w.retired))
 
 	cleaned := s.stats.cleanedBytes.Load()
-	written := s.writePages(folds, built)
+	written := s.writePages(folds, append(born, built...))
 	if written.err != nil {
 		return written.err
 	}
@@ -259,7 +280,7 @@ func (s *Store) writeCheckpoint(sn *Snapshot, folds []fold, trees metaTrees, w *
 	}
 	probe.CleaningDuringCheckpoint.HitIf(s.stats.cleanedBytes.Load() > cleaned)
 	older := c.meta.LSN
-	c.meta, c.next, c.trees, c.heads = meta, meta.Generation+1, trees, sn.heads
+	c.meta, c.next, c.trees, c.heads, c.mark = meta, meta.Generation+1, trees, sn.heads, 0
 	s.publishedMeta.Store(meta.Generation)
 	s.alloc.Published()
 	s.chain.Lock()
@@ -315,18 +336,13 @@ type writtenPages struct {
 
 // writePages writes what the checkpoint's snapshot reaches and no earlier checkpoint has written: tree and table pages out of
 // their frames, and the appended parts of extents.
-func (s *Store) writePages(folds []fold, built []page.Run) writtenPages {
+func (s *Store) writePages(folds []fold, born []page.Run) writtenPages {
 	var out coalescer
 	out.s = s
 	var ids []page.ID
 	spans := make(map[*frame]span)
 	var order []*frame
 	for _, f := range folds {
-		for _, r := range f.born {
-			if r.Count == 1 && s.alloc.Staged(r.First) {
-				ids = append(ids, r.First)
-			}
-		}
 		for _, sp := range f.spans {
 			have, ok := spans[sp.f]
 			if !ok {
@@ -337,8 +353,10 @@ func (s *Store) writePages(folds []fold, built []page.Run) writtenPages {
 			spans[sp.f] = have
 		}
 	}
-	for _, r := range built {
-		ids = append(ids, r.First)
+	for _, r := range born {
+		if r.Count == 1 {
+			ids = append(ids, r.First)
+		}
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {

@@ -85,6 +85,11 @@ func (w *Writer) cleanStep(id CollID) error {
 		c.c.cleaned.Store(true) // until something in it dies, or is written
 		return nil
 	}
+	return w.empty(c, x)
+}
+
+// empty moves some of the records that are live out of an extent, going on from where the last call for it ended.
+func (w *Writer) empty(c *Collection, x *extent) error {
 	at := c.c.cleaning
 	if at.first != x.run.First || at.birth != x.birth {
 		at = cleanPosition{first: x.run.First, birth: x.birth, off: int64(x.run.First) * page.Size}
@@ -123,7 +128,7 @@ func (w *Writer) cleanStep(id CollID) error {
 	}
 	w.s.stats.cleanedExtents.Add(1)
 	if live := x.live + c.deltas[x]; live != 0 {
-		return fmt.Errorf("collection %d: %d bytes of the extent at page %d are said to be live, and are not there: %w", id, live, x.run.First, ErrCorrupt)
+		return fmt.Errorf("collection %d: %d bytes of the extent at page %d are said to be live, and are not there: %w", c.id, live, x.run.First, ErrCorrupt)
 	}
 	return nil
 }
@@ -155,10 +160,10 @@ func (c *Collection) victim() *extent {
 	return best
 }
 
-// onDisk reports whether no page of the run is in memory only.
+// onDisk reports whether no page of the run is in memory only. The empty pages at the end of a closed extent count as written.
 func (s *Store) onDisk(r page.Run) bool {
 	for id := r.First; id < r.End(); id++ {
-		if s.frames.get(id) != nil {
+		if f := s.frames.get(id); f != nil && f != slack {
 			return false
 		}
 	}

@@ -380,6 +380,7 @@ func (c *Collection) openExtent(size int) error {
 	c.w.took.runs = append(c.w.took.runs, pages)
 	x := &extent{run: run, birth: c.w.gen}
 	c.fresh = append(c.fresh, x)
+	c.count(x, 0) // what a checkpoint is told of, though nothing be put into it yet
 	if old := c.head.open; old.run.Count > 0 {
 		empty := old.run.First + page.ID((old.fill+page.Size-1)/page.Size)
 		c.slack = append(c.slack, page.Run{First: empty, Count: uint32(old.run.End() - empty)})

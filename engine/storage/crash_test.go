@@ -225,8 +225,9 @@ func TestCrashAtEveryStep(t *testing.T) {
 		clear, checkpoint, w.wait,
 		func() error { return w.s.Mark() },
 		func() error { return w.s.punch(4, 1) },
+		insert, insert, w.wait,
+		func() error { _, err := w.s.Compact(func() error { return nil }); return err },
 		insert, w.wait,
-		func() error { return w.s.Trim() },
 		func() error { return w.s.Close() },
 		w.open, insert, w.wait,
 	} {

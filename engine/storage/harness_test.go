@@ -351,6 +351,23 @@ func (sn *Snapshot) pageRefs() (refs []page.Ref, err error) {
 	return refs, err
 }
 
+// compactPart moves some of what lies in the back of the file.
+func (w *world) compactPart() error {
+	c := compaction{s: w.s, mark: w.s.compactMark(uint64(w.r.IntN(20)))}
+	err := c.run(func() error {
+		if w.r.IntN(4) == 0 {
+			return errStopped
+		}
+		return nil
+	})
+	if errors.Is(err, errStopped) {
+		return nil
+	}
+	return err
+}
+
+var errStopped = errors.New("stopped")
+
 // step does one random thing.
 func (w *world) step() error {
 	id, mc := w.pick()
@@ -375,7 +392,7 @@ func (w *world) step() error {
 		if err := w.s.Checkpoint(); err != nil || w.r.IntN(3) > 0 {
 			return err
 		}
-		return errors.Join(w.s.Punch(), w.s.Trim())
+		return errors.Join(w.s.Punch(), w.s.Trim(), w.compactPart())
 	case kind < 93:
 		return w.s.Mark()
 	case kind < 95:

@@ -22,22 +22,30 @@ func (c Config) Delete(e page.Editor, h *Head, key []byte) (found bool, err erro
 	if found, err = ed.descend(key, false); err != nil || !found {
 		return false, err
 	}
-	for level := int(h.Height) - 1; level >= 0; level-- {
-		if err := ed.own(level); err != nil {
-			return false, err
-		}
-		if level > 0 {
-			ed.path[level-1].ref, err = ed.path[level].n.child(ed.path[level].idx)
-			if err != nil {
-				return false, err
-			}
-		}
+	if err := ed.ownPath(); err != nil {
+		return false, err
 	}
 	if err := ed.removeItem(ed.path[0].n, ed.path[0].idx); err != nil {
 		return false, err
 	}
 	h.Entries--
-	return true, ed.shrink()
+	return true, ed.shrink(0)
+}
+
+// ownPath makes all pages of the path changeable.
+func (ed *edit) ownPath() (err error) {
+	for level := int(ed.h.Height) - 1; level >= 0; level-- {
+		if err := ed.own(level); err != nil {
+			return err
+		}
+		if level > 0 {
+			ed.path[level-1].ref, err = ed.path[level].n.child(ed.path[level].idx)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // removeItem takes a cell out, and retires its overflow pages.
@@ -69,10 +77,10 @@ func (ed *edit) removeChild(n *node, i int) (left bool, err error) {
 	return true, ed.removeItem(n, i-1)
 }
 
-// shrink removes, merges and refills pages of the path, from the leaf upwards, after a deletion.
-func (ed *edit) shrink() error {
-	empty := ed.path[0].n.count() == 0
-	for level := 0; level < int(ed.h.Height)-1; level++ {
+// shrink removes, merges and refills pages of the path, from level on upwards, after something was taken out of the one there.
+func (ed *edit) shrink(level int) error {
+	empty := level == 0 && ed.path[0].n.count() == 0
+	for ; level < int(ed.h.Height)-1; level++ {
 		st, parent := &ed.path[level], &ed.path[level+1]
 		if empty {
 			ed.retire(st.ref)
@@ -221,13 +229,19 @@ func (ed *edit) merge(p *pair) error {
 	return parent.n.setChild(p.sep, st.ref)
 }
 
-// refill divides the items of both pages evenly, if the parent has room for the separator that then stands between them.
+// refill divides the items of both pages evenly.
 func (ed *edit) refill(p *pair) error {
-	st, parent := &ed.path[p.level], &ed.path[p.level+1]
 	cut, err := p.seq.cut(p.left.base(), ed.entries, [2]int{-1, -1})
 	if err != nil || cut == p.left.count() {
 		return err
 	}
+	return ed.divide(p, cut)
+}
+
+// divide gives the left page the items before the cut and the right one the others, if the parent has room for the separator that
+// then stands between them.
+func (ed *edit) divide(p *pair, cut int) error {
+	st, parent := &ed.path[p.level], &ed.path[p.level+1]
 	up, err := ed.between(p, cut)
 	if err != nil {
 		return err

@@ -64,6 +64,13 @@ func (m *model) handedOut(r Run) {
 	m.born = append(m.born, r)
 }
 
+// low checks that what the ticket gave ends below where it must.
+func (m *model) low(k *Ticket, end ID) {
+	if k.below > 0 && end > k.below {
+		m.t.Fatalf("page %d handed out, from a ticket for pages below %d", end-1, k.below)
+	}
+}
+
 func (m *model) someTicket() *Ticket {
 	if len(m.tickets) == 0 {
 		m.t.Skip("no ticket")
@@ -83,14 +90,18 @@ func TestAllocatorAgainstSets(t *testing.T) {
 			"reserve": m.reserve,
 			"page": func(rt *rapid.T) {
 				m.t = rt
-				if id, ok := m.someTicket().Page(); ok {
+				k := m.someTicket()
+				if id, ok := k.Page(); ok {
+					m.low(k, id+1)
 					m.handedOut(Run{id, 1})
 				}
 			},
 			"run": func(rt *rapid.T) {
 				m.t = rt
 				n := rapid.Uint32Range(1, 70).Draw(rt, "n")
-				if r, ok := m.someTicket().Run(n); ok {
+				k := m.someTicket()
+				if r, ok := k.Run(n); ok {
+					m.low(k, r.End())
 					if r.Count != n {
 						rt.Fatalf("asked for %d pages, got %v", n, r)
 					}
@@ -204,6 +215,7 @@ func (m *model) reserve(rt *rapid.T) {
 		Pages:      rapid.IntRange(0, 100).Draw(rt, "pages"),
 		Runs:       rapid.SliceOfN(rapid.Uint32Range(1, min(m.b.MaxRun(), 130)), 0, 3).Draw(rt, "runs"),
 		Privileged: rapid.Bool().Draw(rt, "privileged"),
+		Below:      ID(max(0, rapid.IntRange(-2000, 2000).Draw(rt, "below"))),
 	}
 	before, fixedBefore := m.b.Stats(), fixedBelow(m.b.Allocator)
 	k, err := m.b.Reserve(q)
@@ -213,6 +225,9 @@ func (m *model) reserve(rt *rapid.T) {
 	switch {
 	case err == nil:
 		m.tickets = append(m.tickets, k)
+		if q.Below > 0 && after.File > before.File {
+			rt.Fatalf("the file grew for pages below %d: before %+v, after %+v", q.Below, before, after)
+		}
 		if !q.Privileged && after.Free-after.Unbacked < after.Reserve {
 			rt.Fatalf("%+v: an ordinary ticket took from the reserve", after)
 		}
@@ -220,7 +235,7 @@ func (m *model) reserve(rt *rapid.T) {
 		rt.Fatal(err)
 	case int(after.Used)-fixedAfter != int(before.Used)-fixedBefore || after.Pending != before.Pending:
 		rt.Fatalf("before the ticket that failed %+v, after it %+v", before, after)
-	case !m.full && room > 800:
+	case !m.full && room > 800 && q.Below == 0:
 		rt.Fatalf("%+v: no space, though the disk has some and the file may grow by %d pages", after, room)
 	}
 }

@@ -137,6 +137,9 @@ func (r *region) forget(w int) {
 	r.room = min(r.room, w)
 }
 
+// pageAt is the first page of word w.
+func (r *region) pageAt(w int) ID { return r.first + ID(w*groupPages) }
+
 // below is the mask of the pages of word w that are below the end of the file.
 func (r *region) below(w int) uint64 {
 	switch n := r.limit - w*groupPages; {

@@ -15,6 +15,7 @@ import (
 type Ticket struct {
 	a          *Allocator
 	privileged bool
+	below      ID
 	pages      []ID
 	runs       []Run
 }
@@ -24,6 +25,7 @@ type Request struct {
 	Pages      int      // single pages
 	Runs       []uint32 // lengths of runs, each of adjacent pages
 	Privileged bool     // may use the reserve: for deletes, checkpoints, the cleaner and recovery
+	Below      ID       // if not 0, all pages lie below this one, and the file does not grow: for what moves to its front
 }
 
 // Growth is by 0.5% of the file, at most 64 MiB, and at least one group.
@@ -44,10 +46,10 @@ func (a *Allocator) Reserve(q Request) (*Ticket, error) {
 			return nil, fmt.Errorf("page: a run of %d pages, of at most %d", n, a.MaxRun())
 		}
 	}
-	t := &Ticket{a: a, privileged: q.Privileged, pages: make([]ID, 0, q.Pages)}
+	t := &Ticket{a: a, privileged: q.Privileged, below: q.Below, pages: make([]ID, 0, q.Pages)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for !a.fill(t, q, search{backed: true}) {
+	for !a.fill(t, q, search{backed: true, below: q.Below}) {
 		if a.backing { // the other task may be making room for this one as well
 			probe.TicketWaited.Hit()
 			a.changed.Wait()
@@ -114,10 +116,10 @@ func (t *Ticket) Release() {
 
 // extend adds to the ticket what can be had without waiting for the disk.
 func (t *Ticket) extend(q Request) bool {
-	q.Privileged = t.privileged
+	q.Privileged, q.Below = t.privileged, t.below
 	t.a.mu.Lock()
 	defer t.a.mu.Unlock()
-	ok := t.a.fill(t, q, search{backed: true})
+	ok := t.a.fill(t, q, search{backed: true, below: q.Below})
 	probe.TicketExtended.HitIf(ok)
 	return ok
 }
@@ -143,6 +145,24 @@ type search struct {
 	scraps bool // also inside groups and at places that are not aligned, at the end of all space
 	grow   bool // let the file grow
 	step   ID   // by so many pages, if not more are needed
+	below  ID   // only below this page, if it is not 0
+}
+
+// only is the same search among the pages that have storage, or among all.
+func (s search) only(backed bool) search {
+	s.backed = backed
+	return s
+}
+
+// allowed is the mask of the pages of a word that lie low enough; first is the word's first page.
+func (s search) allowed(first ID) uint64 {
+	switch {
+	case s.below == 0 || first+groupPages <= s.below:
+		return ^uint64(0)
+	case first >= s.below:
+		return 0
+	}
+	return 1<<(s.below-first) - 1
 }
 
 // fill adds q to the ticket, all of it or nothing. The pages that it takes are backed only if s says so.
@@ -169,16 +189,17 @@ func (a *Allocator) fill(t *Ticket, q Request, s search) bool {
 // fillBacking fills an empty ticket as well as the disk allows. The lock is held, and given up meanwhile.
 func (a *Allocator) fillBacking(t *Ticket, q Request) error {
 	step := min(max(a.end/growthShare, groupPages), growthMax)
-	err := a.fillAndBack(t, q, search{grow: true, step: step})
-	if errors.Is(err, env.ErrNoSpace) {
+	grow := q.Below == 0
+	err := a.fillAndBack(t, q, search{grow: grow, step: step, below: q.Below})
+	if errors.Is(err, env.ErrNoSpace) && grow {
 		err = a.fillAndBack(t, q, search{grow: true})
 	}
-	if errors.Is(err, env.ErrNoSpace) && a.fill(t, q, search{backed: true, scraps: true}) {
+	if errors.Is(err, env.ErrNoSpace) && a.fill(t, q, search{backed: true, scraps: true, below: q.Below}) {
 		probe.TicketScraps.Hit()
 		err = nil
 	}
 	if errors.Is(err, env.ErrNoSpace) {
-		err = a.fillAndBack(t, q, search{scraps: true})
+		err = a.fillAndBack(t, q, search{scraps: true, below: q.Below})
 	}
 	return err
 }
@@ -332,7 +353,8 @@ func (a *Allocator) findRun(n uint32, s search) (Run, bool) {
 			off = r.findRun(n, s.backed)
 		}
 		if off >= 0 {
-			return Run{First: r.first + ID(off), Count: n}, true
+			run := Run{First: r.first + ID(off), Count: n}
+			return run, s.below == 0 || run.End() <= s.below
 		}
 	}
 	return Run{}, false
@@ -347,31 +369,31 @@ func (a *Allocator) take(run Run) {
 // takePages adds single pages to the ticket: from groups with room, then from new groups, storage or not, then from new
 // groups at the end of the file.
 func (a *Allocator) takePages(t *Ticket, n int, s search) bool {
-	n = a.takeFromGroups(t, n, true)
-	for n > 0 && a.newGroup(true) {
-		n = a.takeFromGroups(t, n, true)
+	n = a.takeFromGroups(t, n, s.only(true))
+	for n > 0 && a.newGroup(s.only(true)) {
+		n = a.takeFromGroups(t, n, s.only(true))
 	}
 	if n > 0 && !s.backed {
-		n = a.takeFromGroups(t, n, false)
-		for n > 0 && a.newGroup(false) {
-			n = a.takeFromGroups(t, n, false)
+		n = a.takeFromGroups(t, n, s.only(false))
+		for n > 0 && a.newGroup(s.only(false)) {
+			n = a.takeFromGroups(t, n, s.only(false))
 		}
 	}
 	for n > 0 && s.grow && a.grow(a.end+ID(n), s.step) {
-		for n > 0 && a.newGroup(false) {
-			n = a.takeFromGroups(t, n, false)
+		for n > 0 && a.newGroup(s.only(false)) {
+			n = a.takeFromGroups(t, n, s.only(false))
 		}
 	}
 	if s.scraps {
-		n = a.takeScraps(t, n, s.backed)
+		n = a.takeScraps(t, n, s)
 	}
 	return n == 0
 }
 
 // takeFromGroups takes up to n pages, and gives the number that is still missing.
-func (a *Allocator) takeFromGroups(t *Ticket, n int, backed bool) int {
+func (a *Allocator) takeFromGroups(t *Ticket, n int, s search) int {
 	first := 0
-	if backed {
+	if s.backed {
 		for a.room < len(a.regions) && a.regions[a.room].tally.room == 0 {
 			a.room++
 		}
@@ -379,19 +401,19 @@ func (a *Allocator) takeFromGroups(t *Ticket, n int, backed bool) int {
 	}
 	for i := first; i < len(a.regions) && n > 0; i++ {
 		r := a.regions[i]
-		if backed && r.tally.room == 0 || r.tally.free == 0 {
+		if s.backed && r.tally.room == 0 || r.tally.free == 0 {
 			continue
 		}
 		from := 0
-		if backed {
+		if s.backed {
 			from = r.room
 		}
 		for g := from / 64; g < len(r.grouped) && n > 0; g++ {
 			groups := r.grouped[g] &^ (1<<max(from-g*64, 0) - 1)
 			for ; groups != 0 && n > 0; groups &= groups - 1 {
 				w := g*64 + bits.TrailingZeros64(groups)
-				n = r.takeBits(t, w, n, backed)
-				if backed {
+				n = r.takeBits(t, w, n, s)
+				if s.backed && s.below == 0 {
 					r.room = w
 				}
 			}
@@ -401,19 +423,19 @@ func (a *Allocator) takeFromGroups(t *Ticket, n int, backed bool) int {
 }
 
 // takeScraps takes up to n pages from anywhere, and gives the number that is still missing.
-func (a *Allocator) takeScraps(t *Ticket, n int, backed bool) int {
+func (a *Allocator) takeScraps(t *Ticket, n int, s search) int {
 	for _, r := range a.regions {
 		for w := 0; w < len(r.free) && n > 0 && r.tally.free > 0; w++ {
-			n = r.takeBits(t, w, n, backed)
+			n = r.takeBits(t, w, n, s)
 		}
 	}
 	return n
 }
 
 // takeBits takes up to n pages of word w, and gives the number that is still missing.
-func (r *region) takeBits(t *Ticket, w, n int, backed bool) int {
+func (r *region) takeBits(t *Ticket, w, n int, s search) int {
 	var taken uint64
-	for x := r.freeIn(w, backed); x != 0 && n > 0; x &= x - 1 {
+	for x := r.freeIn(w, s.backed) & s.allowed(r.pageAt(w)); x != 0 && n > 0; x &= x - 1 {
 		bit := bits.TrailingZeros64(x)
 		taken |= 1 << bit
 		t.pages = append(t.pages, r.first+ID(w*groupPages+bit))
@@ -426,10 +448,10 @@ func (r *region) takeBits(t *Ticket, w, n int, backed bool) int {
 }
 
 // newGroup makes a group of a free word: of one that is part of a short stretch of free space, else of the lowest.
-func (a *Allocator) newGroup(backed bool) bool {
+func (a *Allocator) newGroup(s search) bool {
 	for _, short := range []bool{true, false} {
 		for i, r := range a.regions {
-			if w := r.findGroup(backed, short); w >= 0 {
+			if w := r.findGroup(s.backed, short); w >= 0 && s.allowed(r.pageAt(w)) == ^uint64(0) {
 				r.makeGroup(w)
 				a.room = min(a.room, i)
 				return true

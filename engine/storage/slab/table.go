@@ -186,6 +186,74 @@ func (t *Table) clear(e page.Editor, ref page.Ref, level int, index uint64) (pag
 	return ref, nil
 }
 
+// Move copies the pages of which move says so to where the Editor makes pages now. It begins with those of record from, and ends when
+// it has looked at or made about budget pages, those of level 0 counted only if they are moved; next is the record to go on
+// from, 0 at the end.
+func (t *Table) Move(e page.Editor, from uint64, budget int, move func(page.ID) bool) (next uint64, err error) {
+	if from = max(from, 1); !covers(t.Height, from-1) {
+		return 0, nil
+	}
+	m := mover{e: e, move: move, left: budget + int(t.Height)}
+	root, err := m.page(t.Root, int(t.Height)-1, from-1, 0)
+	t.Root = root
+	return m.next, err
+}
+
+type mover struct {
+	e    page.Editor
+	move func(page.ID) bool
+	left int
+	next uint64 // where it stopped
+}
+
+// page moves what must be moved below ref, the page whose first slot is for index base, from index from on, and gives what stands
+// in its place.
+func (m *mover) page(ref page.Ref, level int, from, base uint64) (page.Ref, error) {
+	moves := m.move(ref.ID())
+	if level == 0 && !moves {
+		return ref, nil
+	}
+	b, err := read(m.e, ref, level)
+	if err != nil {
+		return 0, err
+	}
+	m.left--
+	if moves {
+		if ref, b, err = m.e.Edit(ref); err != nil {
+			return 0, err
+		}
+	}
+	if level == 0 {
+		return ref, nil
+	}
+	s := span(level)
+	i := uint64(0)
+	if from > base {
+		i = (from - base) / s
+	}
+	for ; i < slotsPerPage && m.next == 0; i++ {
+		child := page.Ref(slot(b, int(i)))
+		if child == 0 {
+			continue
+		}
+		if m.left <= 0 {
+			m.next = base + i*s + 1
+			break
+		}
+		moved, err := m.page(child, level-1, from, base+i*s)
+		if err != nil {
+			return 0, err
+		}
+		if moved != child {
+			if ref, b, err = m.e.Edit(ref); err != nil {
+				return 0, err
+			}
+			setSlot(b, int(i), uint64(moved))
+		}
+	}
+	return ref, nil
+}
+
 // DropStep retires at least one and about pages pages from the table's end. It reports whether the table is empty then.
 func (t *Table) DropStep(e page.Editor, pages int) (done bool, err error) {
 	for n := 0; t.Root != 0; n++ {

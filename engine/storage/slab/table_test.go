@@ -23,6 +23,34 @@ func entries(t *testing.T, table Table, r page.Reader, from uint64, reverse bool
 	return ids
 }
 
+// moves makes Move copy half of the pages, in steps.
+func moves(t *testing.T, r *rand.Rand, m *btree.Memory, table *Table) {
+	t.Helper()
+	moved := map[page.ID]bool{}
+	pages := func(visit func(page.Ref)) {
+		if err := table.Walk(m, func(ref page.Ref, _ int) error { visit(ref); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pages(func(ref page.Ref) {
+		if !m.Own(ref) && r.IntN(2) == 0 {
+			moved[ref.ID()] = true
+		}
+	})
+	for from, steps := uint64(1), 0; from != 0; steps++ {
+		next, err := table.Move(m, from, 1+r.IntN(4), func(id page.ID) bool { return moved[id] })
+		if err != nil || next != 0 && next <= from && steps > 0 || steps > 10_000 {
+			t.Fatalf("from %d: next %d, %v", from, next, err)
+		}
+		from = next
+	}
+	pages(func(ref page.Ref) {
+		if moved[ref.ID()] {
+			t.Fatalf("page %d was not moved", ref.ID())
+		}
+	})
+}
+
 // TestTableFollowsModel sets and clears slots, dense and far apart, over writes that are committed or rolled back.
 func TestTableFollowsModel(t *testing.T) {
 	for seed := range uint64(20) {
@@ -64,6 +92,9 @@ func TestTableFollowsModel(t *testing.T) {
 					}
 					model[n] = p
 				}
+			}
+			if r.IntN(4) == 0 {
+				moves(t, r, m, &table)
 			}
 			if r.IntN(4) == 0 {
 				m.Rollback()
