@@ -18,10 +18,6 @@ func (a *Allocator) Stage(born, retired []Run) {
 		panic("page: staged while a publish is under way")
 	}
 	for _, run := range born {
-		run, ok := a.within(run)
-		if !ok {
-			continue
-		}
 		r := a.region(run)
 		r.dirty = true
 		r.spread(run, func(w int, mask uint64) {
@@ -32,10 +28,6 @@ func (a *Allocator) Stage(born, retired []Run) {
 		})
 	}
 	for _, run := range retired {
-		run, ok := a.within(run)
-		if !ok {
-			continue
-		}
 		r := a.region(run)
 		r.dirty = true
 		r.spread(run, func(w int, mask uint64) {
@@ -48,16 +40,7 @@ func (a *Allocator) Stage(born, retired []Run) {
 	}
 }
 
-// within is what of the run lies inside the file. The rest was born and retired since the last publish, and has been cut off.
-func (a *Allocator) within(run Run) (Run, bool) {
-	if run.First >= a.end {
-		return run, false
-	}
-	run.Count = uint32(min(run.End(), a.end) - run.First)
-	return run, true
-}
-
-// Staged reports whether the snapshot that is staged reaches page id.
+// Staged reports whether the snapshot that is staged reaches page id, which may have been cut off.
 func (a *Allocator) Staged(id ID) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
