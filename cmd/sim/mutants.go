@@ -11,9 +11,6 @@ import (
 	"github.com/multiforadb/multiforadb/sim/mutants"
 )
 
-// allTests are those that kill mutants, for the engine without one.
-const allTests = "TestStoreFollowsModel|TestStoreSurvivesCrashes|TestEveryCallFailsInTurn|TestFullDisk|TestScheduledClients|TestFailedSyncIsFinal"
-
 type mutantsCommand struct {
 	Only    string        `help:"Only the mutants whose names match this pattern." default:"*"`
 	Jobs    int           `help:"How many at once." default:"1"`
@@ -37,29 +34,62 @@ func (c *mutantsCommand) Run() error {
 	}
 	defer os.RemoveAll(temp)
 	runner := mutants.Runner{Root: root, Temp: temp, Start: c.Start, Timeout: c.Timeout}
-	if c.Only == "*" {
-		r := runner.Run(mutants.Unmutated(allTests, 2))
-		if r.Verdict != mutants.Survived {
-			return fmt.Errorf("the engine without a mutant fails, so mutants prove nothing:\n%s", r.Output)
-		}
-		fmt.Printf("%-9s %-28s %26.1fs\n", "green", r.Name, r.Took.Seconds())
+	if all, err = chosen(all, c.Only); err != nil {
+		return err
 	}
+	began := time.Now()
+	controls := mutants.Controls(all)
+	green := c.each(runner, controls, func(r mutants.Result) {
+		if r.Verdict == mutants.Survived {
+			r.Verdict = "green"
+		}
+		fmt.Println(r)
+	})
+	if green < len(controls) {
+		return errors.New("the engine without a mutant fails, so mutants prove nothing")
+	}
+	killed := c.each(runner, all, func(r mutants.Result) { fmt.Println(r) })
+	fmt.Printf("killed %d of %d\n", killed, len(all))
+	fmt.Fprintf(os.Stderr, "in %v\n", time.Since(began).Round(time.Second))
+	if killed < len(all) {
+		return errors.New("a mutant was not killed")
+	}
+	return nil
+}
 
+func chosen(all []mutants.Mutant, pattern string) (out []mutants.Mutant, err error) {
+	for _, m := range all {
+		ok, err := filepath.Match(pattern, m.Name)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = append(out, m)
+		}
+	}
+	return out, nil
+}
+
+// each runs mutants, and counts those that became what they should: those without a fault survive, all others are killed. While the
+// tests of one run, the next are built.
+func (c *mutantsCommand) each(runner mutants.Runner, all []mutants.Mutant, show func(mutants.Result)) (right int) {
 	queue := make(chan mutants.Mutant)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	killed, count := 0, 0
 	for range max(c.Jobs, 1) {
 		wg.Go(func() {
 			for m := range queue {
 				r := runner.Run(m)
 				mu.Lock()
-				count++
-				if r.Verdict == mutants.Killed {
-					killed++
+				want := mutants.Killed
+				if m.File == "" {
+					want = mutants.Survived
 				}
-				fmt.Println(r)
-				if c.Verbose || r.Verdict == mutants.Stale || r.Verdict == mutants.Broken {
+				if r.Verdict == want {
+					right++
+				}
+				show(r)
+				if c.Verbose || r.Verdict != want && r.Verdict != mutants.Survived {
 					fmt.Println(r.Output)
 				}
 				mu.Unlock()
@@ -67,19 +97,11 @@ func (c *mutantsCommand) Run() error {
 		})
 	}
 	for _, m := range all {
-		if ok, err := filepath.Match(c.Only, m.Name); err != nil {
-			return err
-		} else if ok {
-			queue <- m
-		}
+		queue <- m
 	}
 	close(queue)
 	wg.Wait()
-	fmt.Printf("killed %d of %d\n", killed, count)
-	if killed < count {
-		return errors.New("a mutant was not killed")
-	}
-	return nil
+	return right
 }
 
 // moduleRoot is the directory above here that has a go.mod.

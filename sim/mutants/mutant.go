@@ -14,9 +14,12 @@
 //	--- new
 //
 // Fields: what (is broken), file, seen by (who should notice), package (whose tests are run; engine/storage if left out), run
-// (which of them; all if left out), seeds (the budget; 4). A mutant is killed if the tests fail, and has survived if they pass.
+// (which of them; all if left out), seeds (the budget; 4). With a field sim, which is a profile, no tests are run, but as many seeds of
+// that profile by the command sim. A mutant is killed if the tests or a seed fail, and has survived if not.
 // One whose old lines are not there any more is stale, and one that does not build is broken: both are failures,
 // since they prove nothing.
+//
+// The engine without a mutant must pass the same tests, on the same seeds: see Controls.
 package mutants
 
 import (
@@ -42,6 +45,7 @@ type Mutant struct {
 	SeenBy   string
 	Package  string // from the module's root
 	Run      string
+	Sim      string // the profile of the runs that judge it instead of tests
 	Seeds    int
 	Old, New string
 }
@@ -73,7 +77,7 @@ func (r Result) String() string {
 	if r.Judge != "" {
 		by += " (" + r.Judge + ")"
 	}
-	return fmt.Sprintf("%-9s %-28s seed %-5s %5.1fs  %s", r.Verdict, r.Name, r.Seed, r.Took.Seconds(), by)
+	return fmt.Sprintf("%-9s %-34s seed %-6s %5.1fs  %s", r.Verdict, r.Name, r.Seed, r.Took.Seconds(), by)
 }
 
 // Load reads all mutants in dir, in the order of their names.
@@ -127,6 +131,8 @@ func Parse(name, text string) (Mutant, error) {
 			m.Package = value
 		case "run":
 			m.Run = value
+		case "sim":
+			m.Sim, m.Package = value, "cmd/sim"
 		case "seeds":
 			n, err := strconv.Atoi(value)
 			if err != nil {
@@ -159,9 +165,18 @@ type Runner struct {
 	Timeout time.Duration // of one mutant's tests
 }
 
-// Unmutated is the engine as it is, under the tests that kill mutants: it must survive.
-func Unmutated(run string, seeds int) Mutant {
-	return Mutant{Name: "unmutated", What: "nothing", Package: "engine/storage", Run: run, Seeds: seeds}
+// Controls are the tests and seeds that judge the mutants, for the engine without one: each must survive.
+func Controls(all []Mutant) []Mutant {
+	var out []Mutant
+	for _, m := range all {
+		at := slices.IndexFunc(out, func(c Mutant) bool { return c.Package == m.Package && c.Run == m.Run && c.Sim == m.Sim })
+		if at < 0 {
+			at = len(out)
+			out = append(out, Mutant{Name: fmt.Sprintf("unmutated-%d", at+1), What: "nothing", Package: m.Package, Run: m.Run, Sim: m.Sim})
+		}
+		out[at].Seeds = max(out[at].Seeds, m.Seeds)
+	}
+	return out
 }
 
 // Run says what becomes of m.
@@ -176,7 +191,11 @@ func (r Runner) Run(m Mutant) Result {
 func (r Runner) run(out *Result) {
 	m := out.Mutant
 	fail := func(v Verdict, text string) { out.Verdict, out.Output = v, text }
-	args := []string{"test", "-c", "-o", filepath.Join(r.Temp, m.Name+".test")}
+	binary := filepath.Join(r.Temp, m.Name+".test")
+	args := []string{"test", "-c", "-o", binary}
+	if m.Sim != "" {
+		args = []string{"build", "-o", binary}
+	}
 	if m.File != "" {
 		path := filepath.Join(r.Root, m.File)
 		source, err := os.ReadFile(path)
@@ -202,27 +221,78 @@ func (r Runner) run(out *Result) {
 		fail(Broken, string(text))
 		return
 	}
-	binary := filepath.Join(r.Temp, m.Name+".test")
 	defer os.Remove(binary)
-	flags := []string{"-test.failfast", "-test.timeout", r.Timeout.String()}
-	if m.Run != "" {
-		flags = append(flags, "-test.run", "^("+m.Run+")$")
-	}
-	if m.Package == "engine/storage" {
-		flags = append(flags, "-storage.seeds", strconv.Itoa(m.Seeds), "-storage.from", strconv.FormatUint(r.Start, 10))
-	}
-	test := exec.Command(binary, flags...)
-	test.Dir = filepath.Join(r.Root, m.Package)
-	text, err := test.CombinedOutput()
-	if err == nil {
+	text, failed := r.judge(m, binary)
+	if !failed {
 		fail(Survived, string(text))
 		return
 	}
 	fail(Killed, string(text))
 	out.Test, out.Seed, out.Judge = find(failedTest, text, "panic"), find(failedSeed, text, "-"), find(spoken, text, "")
-	if bytes.Contains(text, []byte("panic: test timed out")) {
+	if m.Sim != "" {
+		out.Test = "sim run, " + m.Sim
+	}
+	if bytes.Contains(text, []byte("panic: test timed out")) || bytes.Contains(text, []byte(hangs)) {
 		out.Test += " (hangs)"
 	}
+}
+
+// hangs is added to the output of a command that does not end.
+const hangs = "killed: it does not end"
+
+// judge runs what judges m, until it fails.
+func (r Runner) judge(m Mutant, binary string) (text []byte, failed bool) {
+	cmd := exec.Command(binary, r.flags(m)...)
+	cmd.Dir = filepath.Join(r.Root, m.Package)
+	var out bytes.Buffer
+	first := &firstFailure{Buffer: &out}
+	cmd.Stdout, cmd.Stderr = first, first
+	if err := cmd.Start(); err != nil {
+		return []byte(err.Error()), true
+	}
+	first.stop = func() { _ = cmd.Process.Kill() }
+	late := time.AfterFunc(r.Timeout+time.Minute/2, func() { _ = cmd.Process.Kill() }) // tests look after their time themselves
+	err := cmd.Wait()
+	if !late.Stop() {
+		out.WriteString(hangs)
+	}
+	return out.Bytes(), err != nil
+}
+
+// firstFailure stops a command that goes on after a seed has failed.
+type firstFailure struct {
+	*bytes.Buffer
+	stop func()
+}
+
+func (f *firstFailure) Write(p []byte) (int, error) {
+	n, err := f.Buffer.Write(p)
+	if i := bytes.Index(f.Bytes(), []byte("FAILED  seed")); i >= 0 && bytes.Contains(f.Bytes()[i:], []byte("replay:")) {
+		f.stop()
+	}
+	return n, err
+}
+
+// rapidTests are packages whose tests draw with rapid, which has flags of its own.
+var rapidTests = []string{"engine/storage", "engine/storage/page", "engine/catalog"}
+
+// flags are the arguments of what judges m.
+func (r Runner) flags(m Mutant) []string {
+	seeds, start := strconv.Itoa(m.Seeds), strconv.FormatUint(r.Start, 10)
+	if m.Sim != "" {
+		return []string{"run", "--profile", m.Sim, "--seed", start, "--seeds", seeds, "--jobs", "1"}
+	}
+	flags := []string{"-test.failfast", "-test.timeout", r.Timeout.String()}
+	if m.Run != "" {
+		flags = append(flags, "-test.run", "^("+m.Run+")$")
+	}
+	if slices.Contains(rapidTests, m.Package) {
+		flags = append(flags, "-rapid.nofailfile", "-rapid.shrinktime", "1s", "-rapid.seed", start)
+	}
+	if m.Package == "engine/storage" {
+		flags = append(flags, "-storage.seeds", seeds, "-storage.from", start)
+	}
+	return flags
 }
 
 // overlay writes the mutated file, and the file that tells the compiler of it.
