@@ -220,6 +220,11 @@ func (c *Collection) Record(id RecordID) ([]byte, error) {
 	if p == 0 {
 		return nil, ErrNoRecord
 	}
+	if first := page.ID(p.Offset() / page.Size); !c.s.asked.has(first) {
+		c.s.asked.set(first)
+		size := slab.Footprint(int(c.head.bytes / max(c.head.count, 1))) // of most records
+		c.s.prefetch(p.Offset(), int64(size))
+	}
 	return c.s.record(c.id, id, p)
 }
 

@@ -72,7 +72,8 @@ func open(e *env.Env, dir string, o Options, loaded func(*Store)) (_ *Store, err
 func newStore(e *env.Env, dir string, o Options) *Store {
 	s := &Store{env: e, dir: dir, o: o}
 	s.frames.init(e)
-	s.verified.init(e)
+	s.verified.init(e, "verified pages")
+	s.asked.init(e, "pages asked for")
 	s.buffers.mu.Init(e, env.RankLeaf, "log buffers")
 	s.colls.Store(new([]*coll))
 	s.gate.Init(e, env.RankGate, "gate")

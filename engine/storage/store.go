@@ -22,7 +22,8 @@ type Store struct {
 	log      *wal.Log
 	alloc    *page.Allocator
 	frames   frames
-	verified verified
+	verified pageSet // checked since the open
+	asked    pageSet // in which a record was asked for by its number
 	buffers  buffers
 	gen      atomic.Uint64
 
