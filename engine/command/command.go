@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -118,11 +117,30 @@ type Client struct {
 	metadata bson.Raw // of the first hello
 	docs     []bson.Raw
 	op       operation
+	names    map[string]string // of commands, fields and namespaces that it used, so that they need not be made each time
+}
+
+const (
+	// namesMax is how many names a client keeps, and nameSizeMax how long they are, in bytes.
+	namesMax    = 256
+	nameSizeMax = 128
+)
+
+// name is b as a string.
+func (cl *Client) name(b []byte) string {
+	if s, ok := cl.names[string(b)]; ok {
+		return s
+	}
+	s := string(b)
+	if len(cl.names) < namesMax && len(s) <= nameSizeMax {
+		cl.names[s] = s
+	}
+	return s
 }
 
 // Connect makes a Client for a new connection.
 func (d *Dispatcher) Connect(remote string) *Client {
-	return &Client{d: d, ID: int32(d.connections.Add(1)), Remote: remote}
+	return &Client{d: d, ID: int32(d.connections.Add(1)), Remote: remote, names: map[string]string{}}
 }
 
 // Request is one command.
@@ -235,7 +253,9 @@ func (c *call) run() (err error) {
 
 // find looks the command up: the first field's name.
 func (c *call) find() error {
-	c.name = Name(c.req.Body)
+	it := value.Elements(c.req.Body)
+	it.Next()
+	c.name = c.client.name(it.Name())
 	c.command = c.byName[c.name]
 	if c.command == nil {
 		return mongoerr.CommandNotFound.Errorf("no such command: '%s'", c.name)
@@ -286,7 +306,7 @@ func (c *call) limited(limit time.Duration, f func(c *call) error) error {
 		cancel(nil)
 		c.ctx = outer
 	}()
-	c.ctx = killable{ctx, &c.client.op}
+	c.ctx = &killable{ctx, &c.client.op}
 	err := f(c)
 	if err != nil && mongoerr.From(err).Code == mongoerr.Interrupted && context.Cause(ctx) == context.DeadlineExceeded {
 		return mongoerr.MaxTimeMSExpired.Errorf("operation exceeded time limit")
@@ -326,6 +346,6 @@ func (c *call) namespace() (engine.Namespace, error) {
 	if v.Type != bson.TypeString {
 		return engine.Namespace{}, mongoerr.InvalidNamespace.Errorf("collection name has invalid type %s", typeName(v.Type))
 	}
-	ns := engine.Namespace{DB: c.database, Coll: strings.Clone(v.StringValue())}
+	ns := engine.Namespace{DB: c.database, Coll: c.client.name(value.StringBytes(v))}
 	return ns, ns.Check()
 }

@@ -148,7 +148,6 @@ func TestErrorsHaveMongoDBsCodes(t *testing.T) {
 		{d("find", "c", "$db", "a", "skip", -1), 51024, "BSON field 'skip' value must be >= 0, actual value '-1'"},
 		{d("find", "c", "$db", "a", "filter", "x"), mongoerr.TypeMismatch, "BSON field 'find.filter' is the wrong type 'string', expected type 'object'"},
 		{d("find", "c", "$db", "a", "awaitData", true), mongoerr.FailedToParse, "tailable"},
-		{d("find", "c", "$db", "a", "returnKey", true), mongoerr.NotImplemented, ""},
 		{d("find", "c", "$db", "a", "hint", 1), mongoerr.FailedToParse, ""},
 		{d("getMore", int64(5), "$db", "a"), 40414, ""},
 		{d("getMore", 5, "$db", "a", "collection", "c"), mongoerr.TypeMismatch, ""},

@@ -4,6 +4,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"github.com/multiforadb/multiforadb/engine"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 )
 
@@ -38,7 +39,7 @@ func createIndexes(c *call) error {
 	case len(specs) == 0:
 		return mongoerr.BadValue.Errorf("Must specify at least one index to create")
 	}
-	res, err := c.db.CreateIndexes(c.ctx, ns, specs)
+	res, err := c.db.CreateIndexes(engine.WithProgress(c.ctx, &c.client.op.progress), ns, specs)
 	if err != nil {
 		return err
 	}

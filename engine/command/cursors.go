@@ -276,10 +276,14 @@ func (c *call) readBatch(name string, src source, docs int64) (n int, more bool,
 		})
 	}
 	if err == nil && full && n == 0 {
-		err = mongoerr.ExceededMemoryLimit.Errorf("the replies under way take all the memory that replies may take")
+		err = noRoom()
 	}
 	c.out, _ = bsoncore.AppendArrayEnd(out, at)
 	return n, more, err
+}
+
+func noRoom() error {
+	return mongoerr.ExceededMemoryLimit.Errorf("the replies under way take all the memory that replies may take")
 }
 
 // cursorReply appends the reply of a command that opens a cursor: its first documents, and an id if there may be more.

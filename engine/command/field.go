@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -28,7 +29,7 @@ func (c *call) fields(f func(f field) (known bool, err error)) error {
 		if isGeneric(it.Name()) {
 			continue
 		}
-		if err := seen.visit(field{parent: c.command.name, name: string(it.Name()), v: it.Value()}, f); err != nil {
+		if err := seen.visit(field{parent: c.command.name, name: c.client.name(it.Name()), v: it.Value()}, f); err != nil {
 			return err
 		}
 	}
@@ -58,19 +59,26 @@ func fieldsOf(parent string, doc bson.Raw, f func(f field) (known bool, err erro
 }
 
 // seen are the names that were known. There are only as many as the command has fields: a second one is an error at once.
-type seen []string
+type seen struct {
+	names [8]string // the first of them
+	count int
+	more  []string
+}
 
 func (s *seen) visit(f field, visit func(f field) (bool, error)) error {
 	known, err := visit(f)
 	if !known {
 		return unknown(f.parent, f.name)
 	}
-	for _, name := range *s {
-		if name == f.name {
-			return mongoerr.LocationCommandFieldTwice.Errorf("BSON field '%s.%s' is a duplicate field", f.parent, f.name)
-		}
+	if slices.Contains(s.names[:min(s.count, len(s.names))], f.name) || slices.Contains(s.more, f.name) {
+		return mongoerr.LocationCommandFieldTwice.Errorf("BSON field '%s.%s' is a duplicate field", f.parent, f.name)
 	}
-	*s = append(*s, f.name)
+	if s.count < len(s.names) {
+		s.names[s.count] = f.name
+	} else {
+		s.more = append(s.more, f.name)
+	}
+	s.count++
 	return err
 }
 

@@ -4,15 +4,20 @@ import (
 	"bytes"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/multiforadb/multiforadb/engine"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
+	"github.com/multiforadb/multiforadb/engine/value"
 )
 
 // find runs a query, and opens a cursor if the first batch does not hold it all.
 func find(c *call) error {
 	ns, err := c.namespace()
 	if err != nil {
+		return err
+	}
+	if done, err := c.findByID(ns); done {
 		return err
 	}
 	// The cursor may outlive the request, and it keeps the filter as it is.
@@ -33,6 +38,43 @@ func find(c *call) error {
 		return err
 	}
 	return c.cursorReply(&cursor{ns: ns, src: src, keep: a.keep, await: a.await}, a.batch, a.single)
+}
+
+func startsWithID(doc []byte) bool {
+	it := value.Elements(doc)
+	return it.Next() && string(it.Name()) == "_id"
+}
+
+// findByID answers a find of one document by its _id, unless there is more to it.
+func (c *call) findByID(ns engine.Namespace) (done bool, err error) {
+	filter := value.Lookup(c.req.Body, "filter")
+	if filter.Type != bson.TypeEmbeddedDocument || !startsWithID(filter.Value) {
+		return false, nil
+	}
+	a := findArgs{batch: firstBatch}
+	if err := c.fields(a.field); err != nil || a.batch == 0 || a.await {
+		return false, nil // the long way says what is wrong
+	}
+	start := len(c.out)
+	at, out := bsoncore.AppendDocumentElementStart(c.out, "cursor")
+	array, out := bsoncore.AppendArrayElementStart(out, "firstBatch")
+	room := true
+	done, err = c.db.FindByID(c.ctx, ns, &a.query, func(doc bson.Raw) {
+		if room = len(doc) <= batchCounted || c.req.Room == nil || c.req.Room(int64(len(doc)-batchCounted)); room {
+			out = appendElement(out, 0, doc)
+		}
+	})
+	if !done {
+		c.out = out[:start]
+		return false, nil
+	}
+	if err == nil && !room {
+		err = noRoom()
+	}
+	c.ops.query.Add(1)
+	c.out, _ = bsoncore.AppendArrayEnd(out, array)
+	c.endCursor(at, 0, ns.String())
+	return true, err
 }
 
 // findArgs are the fields of find.

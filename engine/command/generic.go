@@ -45,11 +45,14 @@ func (g *generic) parse(c *call) error {
 		if !isGeneric(it.Name()) {
 			continue
 		}
-		f := field{parent: c.command.name, name: string(it.Name()), v: it.Value()}
+		f := field{parent: c.command.name, name: c.client.name(it.Name()), v: it.Value()}
 		err := seen.visit(f, func(f field) (bool, error) {
 			switch f.name {
 			case "$db":
-				g.hasDB = !f.null()
+				if g.hasDB = f.v.Type == bson.TypeString; g.hasDB {
+					c.database = c.client.name(value.StringBytes(f.v))
+					return true, nil
+				}
 				return true, f.string(&c.database)
 			case "lsid":
 				return true, g.session.parse(f)
@@ -91,10 +94,18 @@ func (g *generic) parse(c *call) error {
 	return nil
 }
 
+// plainSession is what stands before the bytes of the id in {id: UUID(…)}, as all drivers send it.
+const plainSession = "\x1e\x00\x00\x00\x05id\x00\x10\x00\x00\x00\x04"
+
 func (s *session) parse(f field) error {
 	var doc bson.Raw
 	if err := f.document(&doc); err != nil || doc == nil {
 		return err
+	}
+	if len(doc) == len(plainSession)+17 && string(doc[:len(plainSession)]) == plainSession {
+		s.set = true
+		copy(s.id[:], doc[len(plainSession):])
+		return nil
 	}
 	err := fieldsOf(f.parent+"."+f.name, doc, func(f field) (bool, error) {
 		switch f.name {

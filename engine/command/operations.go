@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"github.com/multiforadb/multiforadb/engine"
 	"github.com/multiforadb/multiforadb/engine/env"
 )
 
@@ -30,6 +31,8 @@ type operation struct {
 	body     bson.Raw
 	began    time.Duration
 	killed   atomic.Bool
+	ctx      killable
+	progress engine.Progress
 }
 
 func (o *operations) init(e *env.Env) {
@@ -41,12 +44,14 @@ func (o *operations) init(e *env.Env) {
 func (o *operations) begin(c *call) {
 	op := &c.client.op
 	op.killed.Store(false)
+	op.progress.Clear()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.next++
 	op.id, op.client, op.name, op.database, op.body, op.began = o.next, c.client, c.command.name, c.database, c.req.Body, c.env.Clock.Monotonic()
 	o.running[op.id] = op
-	c.ctx = killable{c.ctx, op}
+	op.ctx = killable{c.ctx, op}
+	c.ctx = &op.ctx
 }
 
 func (o *operations) end(c *call) {
@@ -71,7 +76,7 @@ type killable struct {
 	op *operation
 }
 
-func (k killable) Err() error {
+func (k *killable) Err() error {
 	if k.op.killed.Load() {
 		return context.Canceled
 	}
@@ -131,6 +136,14 @@ func (d *Dispatcher) describe(op *operation, now time.Duration) bson.Raw {
 			dst = nested(dst, "command", func(dst []byte) []byte {
 				return bsoncore.AppendStringElement(dst, "$truncated", op.name)
 			})
+		}
+		if what, done, total := op.progress.Get(); what != "" {
+			dst = bsoncore.AppendStringElement(dst, "msg", what)
+			if total > 0 {
+				dst = nested(dst, "progress", func(dst []byte) []byte {
+					return bsoncore.AppendInt64Element(bsoncore.AppendInt64Element(dst, "done", done), "total", total)
+				})
+			}
 		}
 		return bsoncore.AppendBooleanElement(dst, "killPending", op.killed.Load())
 	})

@@ -133,8 +133,7 @@ func (d *decoder) value(b []byte, depth int) (bson.Type, []byte) {
 	}
 	tag := d.byte()
 	if tagNaN <= tag && tag <= tagInf {
-		v := d.number(tag)
-		return v.Type, append(b, v.Value...)
+		return d.number(b, tag)
 	}
 	switch tag {
 	case tagMinKey:
@@ -227,20 +226,29 @@ func finish(b []byte, at int) []byte {
 	return b
 }
 
-func (d *decoder) number(tag byte) bson.RawValue {
+// number appends a number's bytes.
+func (d *decoder) number(b []byte, tag byte) (bson.Type, []byte) {
 	x := d.exact(tag)
 	if d.blind {
-		return bson.RawValue{Type: bson.TypeDouble}
+		return bson.TypeDouble, b
 	}
+	le := binary.LittleEndian
 	switch note := d.note(); note {
-	case guess:
-		return guessed(x)
+	case guess: // the type that has no note
+		if x.Kind != value.ExactZero && (x.Kind != value.ExactWhole || x.Frac != 0) {
+			return bson.TypeDouble, le.AppendUint64(b, math.Float64bits(float(x)))
+		}
+		i := whole(x)
+		if i == int64(int32(i)) {
+			return bson.TypeInt32, le.AppendUint32(b, uint32(i))
+		}
+		return bson.TypeInt64, le.AppendUint64(b, uint64(i))
 	case isInt64:
-		return value.Int64(whole(x))
+		return bson.TypeInt64, le.AppendUint64(b, uint64(whole(x)))
 	case isDouble:
-		return value.Double(float(x))
+		return bson.TypeDouble, le.AppendUint64(b, math.Float64bits(float(x)))
 	case isMinusZero:
-		return value.Double(math.Copysign(0, -1))
+		return bson.TypeDouble, le.AppendUint64(b, 1<<63)
 	case isDecimal, isMinusZeroD:
 		if len(d.trailer) < 2 {
 			break
@@ -248,11 +256,11 @@ func (d *decoder) number(tag byte) bson.RawValue {
 		exponent := int(binary.BigEndian.Uint16(d.trailer)) - decimalBias
 		d.trailer = d.trailer[2:]
 		if v, ok := decimal(x, exponent, note == isMinusZeroD); ok {
-			return v
+			return v.Type, append(b, v.Value...)
 		}
 	}
 	d.bad = true
-	return value.Missing
+	return 0, b
 }
 
 const decimalBias = 6176
@@ -293,18 +301,6 @@ func (d *decoder) exact(tag byte) value.Exact {
 		x.High, x.Low = d.low(7, x.Neg), d.low(8, x.Neg)
 	}
 	return x
-}
-
-// guessed is x in the type that has no note.
-func guessed(x value.Exact) bson.RawValue {
-	if x.Kind == value.ExactZero || x.Kind == value.ExactWhole && x.Frac == 0 {
-		i := whole(x)
-		if i == int64(int32(i)) {
-			return value.Int32(int32(i))
-		}
-		return value.Int64(i)
-	}
-	return value.Double(float(x))
 }
 
 func whole(x value.Exact) int64 {

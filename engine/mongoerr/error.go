@@ -47,6 +47,9 @@ func (c Code) New(format string, args ...any) *Error {
 
 // Is says whether err is, or wraps, an error of this code.
 func Is(err error, c Code) bool {
+	if err == nil {
+		return false
+	}
 	var e *Error
 	return errors.As(err, &e) && e.Code == c
 }
