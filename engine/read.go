@@ -27,7 +27,7 @@ type Find struct {
 	Let        bson.Raw // variables for expressions
 	// Tailable makes a cursor on a capped collection that does not end with the last document: Batch goes on with what has come since.
 	Tailable bool
-	// ShowRecordID adds the field $recordId.
+	// ShowRecordID adds the field $recordId, except to keys.
 	ShowRecordID bool
 	// Min and Max are the first key of the hinted index that is looked at, and the first behind those that are; nil: no such bound.
 	Min, Max bson.Raw
@@ -114,7 +114,7 @@ func (c *Cursor) Batch(ctx context.Context, docs int, emit func(doc bson.Raw) bo
 				return r.Err()
 			}
 			doc := r.Doc()
-			if c.show {
+			if c.show && !c.query.ReturnKey {
 				doc = c.withRecordID(doc, r.ID())
 			}
 			if !emit(doc) {

@@ -124,6 +124,9 @@ func (b *bulk) parse(ops, namespaces []bson.Raw) error {
 			return mongoerr.BadValue.Errorf("BulkWrite ops entry %d has an invalid nsInfo index.", i)
 		}
 		op.ns = names[ns]
+		if op.kind != "insert" && op.kind != "update" && op.kind != "delete" {
+			return mongoerr.BadValue.Errorf("BulkWrite has no operation '%s'", op.kind)
+		}
 		if err := op.parse(doc); err != nil {
 			return err
 		}
@@ -132,57 +135,37 @@ func (b *bulk) parse(ops, namespaces []bson.Raw) error {
 	return nil
 }
 
+// namesOf are the names that fields of bulkWrite's updates and deletes have in update and delete, where they differ.
+var namesOf = map[string]string{"filter": "q", "updateMods": "u", "constants": "c", "q": "", "u": "", "c": ""}
+
 func (op *bulkOp) parse(doc bson.Raw) error {
-	var filter bson.Raw
 	parent := "bulkWrite." + op.kind
-	if op.kind != "insert" && op.kind != "update" && op.kind != "delete" {
-		return mongoerr.BadValue.Errorf("BulkWrite has no operation '%s'", op.kind)
-	}
 	err := fieldsOf(parent, doc, func(f field) (bool, error) {
 		if f.name == op.kind {
 			return true, nil
 		}
-		switch op.kind + " " + f.name {
-		case "insert document":
-			return true, f.document(&op.insert)
-		case "update filter", "delete filter":
-			return true, f.document(&filter)
-		case "update updateMods":
-			return true, f.modification(&op.update.Update)
-		case "update multi":
-			return true, f.bool(&op.update.Multi)
-		case "update upsert":
-			return true, f.bool(&op.update.Upsert)
-		case "update arrayFilters":
-			return true, f.documents(&op.update.ArrayFilters)
-		case "update hint":
-			return true, f.hint(&op.update.Hint)
-		case "update collation":
-			return true, f.document(&op.update.Collation)
-		case "update sort":
-			return true, f.document(&op.update.Sort)
-		case "update constants":
-			return true, f.document(&op.update.Constants)
-		case "delete multi":
-			return true, f.bool(&op.delete.Multi)
-		case "delete hint":
-			return true, f.hint(&op.delete.Hint)
-		case "delete collation":
-			return true, f.document(&op.delete.Collation)
+		name, ok := namesOf[f.name]
+		if !ok {
+			name = f.name
 		}
-		return false, nil
+		switch {
+		case op.kind == "insert":
+			return f.name == "document", f.document(&op.insert)
+		case op.kind == "update":
+			return f.ofUpdate(name, &op.update)
+		case f.name == "multi":
+			return true, f.bool(&op.delete.Multi)
+		}
+		return f.ofDelete(name, &op.delete)
 	})
-	op.update.Filter, op.delete.Filter = filter, filter
 	switch {
 	case err != nil:
 		return err
 	case op.kind == "insert" && op.insert == nil:
 		return missing(parent, "document")
-	case op.update.Multi && op.update.Sort != nil:
-		return mongoerr.FailedToParse.Errorf("Cannot specify sort with multi=true")
-	case op.kind == "update" && op.update.Update.Type == 0:
-		return missing(parent, "updateMods")
-	case op.kind != "insert" && filter == nil:
+	case op.kind == "update":
+		return checkUpdate(parent, "filter", "updateMods", &op.update)
+	case op.kind == "delete" && op.delete.Filter == nil:
 		return missing(parent, "filter")
 	}
 	return nil

@@ -15,6 +15,7 @@ package command
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -69,6 +70,8 @@ type Dispatcher struct {
 	// Net is the server's to count.
 	Net Network
 
+	quiet       quiet
+	processID   bson.ObjectID // of this run of the server, for topologyVersion
 	ops         opCounters
 	operations  operations
 	connections atomic.Int64 // the newest connection's number
@@ -95,6 +98,9 @@ func New(db *engine.DB, o Options) *Dispatcher {
 		uptime:  func() time.Duration { return o.Env.Clock.Monotonic() - start },
 	}
 	d.operations.init(o.Env)
+	d.quiet.init(o.Env)
+	binary.BigEndian.PutUint32(d.processID[:], uint32(d.started.Unix()))
+	binary.BigEndian.PutUint64(d.processID[4:], o.Env.Rand.Uint64())
 	for i := range commands {
 		c := &commands[i]
 		d.byName[c.name] = c

@@ -86,20 +86,20 @@ func (c *call) searched() (engine.Find, string, error) {
 		if err != nil {
 			return engine.Find{}, "", err
 		}
-		if len(a.statements) != 1 {
+		if len(a.updates) != 1 {
 			return engine.Find{}, "", mongoerr.InvalidLength.Errorf("explained write batches must be of size 1")
 		}
-		u := &a.statements[0]
+		u := &a.updates[0]
 		return engine.Find{Filter: u.Filter, Sort: u.Sort, Hint: u.Hint, Collation: u.Collation, Let: u.Let, Limit: one(!u.Multi)}, "UPDATE", nil
 	case "delete":
 		a, err := c.deleteArgs()
 		if err != nil {
 			return engine.Find{}, "", err
 		}
-		if len(a.statements) != 1 {
+		if len(a.deletes) != 1 {
 			return engine.Find{}, "", mongoerr.InvalidLength.Errorf("explained write batches must be of size 1")
 		}
-		d := &a.statements[0]
+		d := &a.deletes[0]
 		return engine.Find{Filter: d.Filter, Hint: d.Hint, Collation: d.Collation, Let: d.Let, Limit: one(!d.Multi)}, "DELETE", nil
 	case "findAndModify":
 		m, _, err := c.findAndModifyArgs()

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"time"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
@@ -22,10 +24,13 @@ const (
 )
 
 // hello introduces a client and the server to each other. It serves isMaster too, which has another name for the primary.
-// There is no topologyVersion in the answer, so no client waits in it for changes of the topology: there are none.
+// A client that knows the topology's version may wait in it for another one, which a single server never has: it is answered when its time
+// is over.
 func hello(c *call) error {
 	var compression []string
 	helloOK := false
+	var known bson.Raw
+	await := int64(-1)
 	err := c.fields(func(f field) (bool, error) {
 		switch f.name {
 		case "helloOk":
@@ -38,17 +43,28 @@ func hello(c *call) error {
 			return true, f.ignored(bson.TypeString)
 		case "loadBalanced":
 			return true, f.unsupported()
-		case "topologyVersion", "speculativeAuthenticate":
+		case "speculativeAuthenticate":
 			return true, f.ignored(bson.TypeEmbeddedDocument)
+		case "topologyVersion":
+			return true, f.document(&known)
 		case "maxAwaitTimeMS":
-			var ms int64
-			return true, f.natural(&ms)
+			return true, f.natural(&await)
 		}
 		// A client newer than we says here what else it could do; not to be answered is its answer.
 		return true, nil
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case known != nil && await < 0:
+		return mongoerr.Code(31368).Errorf("A request with a 'topologyVersion' must include 'maxAwaitTimeMS'")
+	case known == nil && await >= 0:
+		return mongoerr.Code(31372).Errorf("A request with 'maxAwaitTimeMS' must include a 'topologyVersion'")
+	case known != nil && value.CompareDocuments(known, c.topologyVersion()) == 0:
+		c.quiet.wait(c.ctx, min(time.Duration(await)*time.Millisecond, time.Hour))
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
 	}
 	if c.command.name == "hello" {
 		c.out = bsoncore.AppendBooleanElement(c.out, "isWritablePrimary", true)
@@ -58,6 +74,7 @@ func hello(c *call) error {
 	if helloOK || c.command.name == "hello" {
 		c.out = bsoncore.AppendBooleanElement(c.out, "helloOk", true)
 	}
+	c.out = bsoncore.AppendDocumentElement(c.out, "topologyVersion", c.topologyVersion())
 	c.out = bsoncore.AppendInt32Element(c.out, "maxBsonObjectSize", documentSizeMax)
 	c.out = bsoncore.AppendInt32Element(c.out, "maxMessageSizeBytes", messageSizeMax)
 	c.out = bsoncore.AppendInt32Element(c.out, "maxWriteBatchSize", writeBatchMax)
@@ -71,6 +88,14 @@ func hello(c *call) error {
 		c.out = appendStrings(c.out, "compression", compression)
 	}
 	return nil
+}
+
+// topologyVersion says which run of the server this is; what it is to the topology never changes.
+func (d *Dispatcher) topologyVersion() bson.Raw {
+	return document(func(dst []byte) []byte {
+		dst = bsoncore.AppendObjectIDElement(dst, "processId", d.processID)
+		return bsoncore.AppendInt64Element(dst, "counter", 0)
+	})
 }
 
 // introduce keeps the first hello's description of the client.

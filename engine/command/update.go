@@ -3,11 +3,9 @@ package command
 import (
 	"context"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/multiforadb/multiforadb/engine"
-	"github.com/multiforadb/multiforadb/engine/mongoerr"
 )
 
 // update changes documents.
@@ -20,8 +18,8 @@ func update(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.ops.update.Add(int64(len(a.statements)))
-	res, err := c.db.Update(c.writeContext(a.bypass), ns, a.statements, a.ordered)
+	c.ops.update.Add(int64(len(a.updates)))
+	res, err := c.db.Update(c.writeContext(a.bypass), ns, a.updates, a.ordered)
 	if err != nil {
 		return err
 	}
@@ -51,96 +49,26 @@ func (c *call) writeContext(bypass bool) context.Context {
 
 // updateArgs are the fields of update.
 type updateArgs struct {
-	ordered, bypass bool
-	statements      []engine.Update
+	batch
+	updates []engine.Update
 }
 
 func (c *call) updateArgs() (*updateArgs, error) {
-	a := &updateArgs{ordered: true}
-	var docs []bson.Raw
-	var let bson.Raw
-	given := false
-	err := c.fields(func(f field) (bool, error) {
-		switch f.name {
-		case "updates":
-			given = true
-			return true, f.documents(&docs)
-		case "ordered":
-			return true, f.bool(&a.ordered)
-		case "let":
-			return true, f.document(&let)
-		case "bypassDocumentValidation":
-			return true, f.bool(&a.bypass)
-		case "bypassEmptyTsReplacement":
-			return true, f.unsupported()
-		}
-		return false, nil
-	})
-	if err != nil {
+	a := &updateArgs{}
+	if err := c.parseBatch("updates", &a.batch); err != nil {
 		return nil, err
 	}
-	if !given {
-		return nil, missing("update", "updates")
-	}
-	if err := checkBatch(len(docs)); err != nil {
-		return nil, err
-	}
-	a.statements = make([]engine.Update, len(docs))
-	for i, d := range docs {
-		if err := parseUpdate(d, &a.statements[i]); err != nil {
+	a.updates = make([]engine.Update, len(a.statements))
+	for i, doc := range a.statements {
+		const parent = "update.updates"
+		u := &a.updates[i]
+		u.Let = a.let
+		if err := fieldsOf(parent, doc, func(f field) (bool, error) { return f.ofUpdate(f.name, u) }); err != nil {
 			return nil, err
 		}
-		a.statements[i].Let = let
+		if err := checkUpdate(parent, "q", "u", u); err != nil {
+			return nil, err
+		}
 	}
 	return a, nil
-}
-
-func parseUpdate(doc bson.Raw, u *engine.Update) error {
-	const parent = "update.updates"
-	err := fieldsOf(parent, doc, func(f field) (bool, error) {
-		switch f.name {
-		case "q":
-			return true, f.document(&u.Filter)
-		case "u":
-			return true, f.modification(&u.Update)
-		case "multi":
-			return true, f.bool(&u.Multi)
-		case "upsert":
-			return true, f.bool(&u.Upsert)
-		case "arrayFilters":
-			return true, f.documents(&u.ArrayFilters)
-		case "hint":
-			return true, f.hint(&u.Hint)
-		case "collation":
-			return true, f.document(&u.Collation)
-		case "sort":
-			return true, f.document(&u.Sort)
-		case "c":
-			return true, f.document(&u.Constants)
-		}
-		return false, nil
-	})
-	switch {
-	case err != nil:
-		return err
-	case u.Filter == nil:
-		return missing(parent, "q")
-	case u.Update.Type == 0:
-		return missing(parent, "u")
-	case u.Multi && u.Sort != nil:
-		return mongoerr.FailedToParse.Errorf("Cannot specify sort with multi=true")
-	}
-	return nil
-}
-
-// modification takes what an update does: a document, or the array that a pipeline is.
-func (f field) modification(dst *bson.RawValue) error {
-	switch {
-	case f.null():
-	case f.v.Type == bson.TypeEmbeddedDocument, f.v.Type == bson.TypeArray:
-		*dst = f.v
-	default:
-		return f.wrongType("object")
-	}
-	return nil
 }

@@ -204,6 +204,7 @@ func (s *Server) Close() error {
 		}
 	}
 	s.mu.Unlock()
+	s.commands.Quiesce()
 	s.budget.close()
 	stop := s.env.Clock.AfterFunc(closeGrace, func() {
 		s.cancel(ErrClosed)

@@ -23,7 +23,7 @@ var stageTable = []stageRow{
 	{name: "$addFields", parse: parseAddFields, update: true},
 	{name: "$bucket", parse: parseBucket},
 	{name: "$bucketAuto", parse: parseBucketAuto},
-	{name: "$changeStream", refused: "there is no change log"},
+	{name: "$changeStream", parse: parseChangeStream, first: true},
 	{name: "$changeStreamSplitLargeEvent", refused: "there is no change log"},
 	{name: "$collStats", parse: parseStatistics("$collStats"), first: true, unstable: true},
 	{name: "$count", parse: parseCount},
