@@ -83,8 +83,13 @@ func Told(err error) error {
 	return fmt.Errorf("a wrong answer: %w", err)
 }
 
-// Known tells that what this recovery has seen may be what only the page cache held, but that no more than that can come.
-func (d *opened) Known() Known { return &bounds{d.o, d.least, d.n} }
+// Known tells that no more than what this recovery has seen can come; and no less, if it was durable.
+func (d *opened) Known(durable bool) Known {
+	if durable {
+		return &bounds{d.o, d.n, d.n}
+	}
+	return &bounds{d.o, d.least, d.n}
+}
 
 func (d *opened) Close() error { return d.s.Close() }
 

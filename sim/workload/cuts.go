@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"sync"
 
 	"github.com/multiforadb/multiforadb/engine/env/probe"
@@ -84,13 +85,13 @@ func (c *cuts) take(where string, cut Cut) {
 	var err error
 	if d := cut.Rot; d == nil {
 		one := judging{cuts: c, r: rand.New(rand.NewPCG(cut.Seed, 33))}
-		if err = one.judge(image, cut.Choice, known, 2); err != nil {
+		if err = standing(func() error { return one.judge(image, cut.Choice, known, 2) }); err != nil {
 			c.err = fmt.Errorf("power cut %s, choice %v: %w\n%s", where, cut.Choice, err, c.u.disk.Describe(cut.Choice))
 		}
 	} else if err = d.do(image); err == nil {
 		c.images++
 		c.damaged++
-		if err = known.Damaged(image.Env(1)); err != nil {
+		if err = standing(func() error { return known.Damaged(image.Env(1)) }); err != nil {
 			c.err = fmt.Errorf("%v: %w", d, err)
 		}
 	} else {
@@ -102,6 +103,16 @@ func (c *cuts) take(where string, cut Cut) {
 	if c.u.told.Cut != nil {
 		c.u.told.Cut(c.u.world.Steps(), where, c.u.disk, cut, err)
 	}
+}
+
+// standing makes a panic of the database under judgement the image's failure, and not that of the task that was looked at.
+func standing(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return f()
 }
 
 // judging is the judgement of one image, with chances of its own.
@@ -125,7 +136,7 @@ func (c *judging) judge(image *simfs.FS, choice simfs.Choice, known Known, depth
 			}
 		}})
 	}
-	found, err := c.open(image, known)
+	found, err := c.open(image, choice.Gen != simfs.Killed, known)
 	if err != nil || inner == nil {
 		return err
 	}
@@ -138,16 +149,16 @@ func (c *judging) judge(image *simfs.FS, choice simfs.Choice, known Known, depth
 }
 
 // open opens an image, and answers with what its own recovery may have left when it was interrupted.
-func (c *judging) open(image *simfs.FS, known Known) (Known, error) {
+func (c *judging) open(image *simfs.FS, durable bool, known Known) (Known, error) {
 	opened, err := known.Open(image.Env(1))
 	if err != nil {
 		return nil, err
 	}
 	image.SetHooks(simfs.Hooks{})
 	if c.r.IntN(4) == 0 {
-		return opened.Known(), opened.LiveOn(image)
+		return opened.Known(durable), opened.LiveOn(image)
 	}
-	return opened.Known(), opened.Close()
+	return opened.Known(durable), opened.Close()
 }
 
 // damage flips bits and zeroes sectors of what a run left, and demands the right answer or an error that says so.

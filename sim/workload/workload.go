@@ -90,8 +90,9 @@ type Known interface {
 
 // Opened is the database of an image.
 type Opened interface {
-	// Known is what a power cut during its recovery may have left.
-	Known() Known
+	// Known is what a power cut during its recovery may have left. durable says that all that it had recovered was durable before, and
+	// not only in the page cache.
+	Known(durable bool) Known
 	// LiveOn sees whether the database is good for more than reading, and survives the next power cut, which takes all of image
 	// that is not durable. It closes the database.
 	LiveOn(image *simfs.FS) error

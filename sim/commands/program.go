@@ -1,0 +1,227 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/multiforadb/multiforadb/engine"
+	"github.com/multiforadb/multiforadb/engine/storage"
+	"github.com/multiforadb/multiforadb/sim"
+	"github.com/multiforadb/multiforadb/sim/model"
+	"github.com/multiforadb/multiforadb/sim/workload"
+)
+
+// program is one run.
+type program struct {
+	*workload.Frame
+	opt     engine.Options
+	history *model.History
+	clients []*client
+	ddl     atomic.Int32 // commands on collections and indexes that were begun
+}
+
+// client is one that asks the database, one thing at a time.
+type client struct {
+	*program
+	asker
+	w     *sim.World
+	name  string
+	steps []step
+	slow  int // yields between the documents of the search under way
+	park  parked
+}
+
+// New makes the program of a run.
+func New(u *workload.Frame, r *rand.Rand) (workload.Program, string) {
+	p := &program{Frame: u, history: model.NewHistory(nil), opt: engine.Options{TTLSweep: -1, Storage: workload.Options(r)}}
+	o := &p.opt.Storage
+	o.CheckpointBytes *= 4
+	m := mood{crowd: 1 + r.IntN(8), large: r.IntN(12) == 0, leash: r.IntN(3) == 0, simple: u.Profile == workload.Errors, ddl: []int{0, 3, 10}[r.IntN(3)]}
+	d := newDrawer(rand.New(rand.NewPCG(r.Uint64(), 6)), m)
+	for k := range m.crowd {
+		name := fmt.Sprint("c", k)
+		p.clients = append(p.clients, &client{program: p, name: name, steps: d.steps(name, 60/(m.crowd+2))})
+	}
+	return p, fmt.Sprintf("%+v, block %d, checkpoint at %d bytes or %d edits, fan-out %d", m, o.BlockSize, o.CheckpointBytes, o.CheckpointEdits, o.Tree.MaxEntries)
+}
+
+// Operations are how many were answered.
+func (p *program) Operations() int { return p.history.Count() }
+
+// Known is what a power cut may leave now.
+func (p *program) Known() workload.Known { return &known{p.history.Cut(), p.opt, p.Seed} }
+
+// Main runs the clients, and looks at what they leave.
+func (p *program) Main(w *sim.World) {
+	o := p.opt
+	o.Env = w.Env()
+	db, err := engine.Open(workload.Dir, o)
+	if err != nil {
+		w.Fail(fmt.Errorf("open: %w", err))
+	}
+	p.Fault.Arm()
+	var tasks []func()
+	for _, c := range p.clients {
+		c.w = w
+		c.asker = asker{db: db, pause: c.between, forgives: func(err error) bool { return p.forgives(db, err) }}
+		tasks = append(tasks, c.run)
+	}
+	w.Parallel("client", tasks...)
+	if db.Store().Failed() == nil {
+		p.Fault.Disarm()
+	}
+	if err := p.settle(db); err != nil {
+		w.Fail(err)
+	}
+}
+
+// forgives says whether a failing call of the disk explains an error.
+func (p *program) forgives(db *engine.DB, err error) bool {
+	if !p.Fault.Hit() {
+		return false
+	}
+	return !errors.Is(err, storage.ErrCorrupt)
+}
+
+// run does all the steps.
+func (c *client) run() {
+	for i, s := range c.steps {
+		failed := false
+		c.Do(c.name, i, s.String(), func() (outcome string) {
+			outcome, failed = c.step(s)
+			return outcome
+		})
+		if failed {
+			return
+		}
+	}
+}
+
+// step does one, and says whether the database takes no more.
+func (c *client) step(s step) (outcome string, failed bool) {
+	switch {
+	case s.jump != 0:
+		c.w.Jump(s.jump)
+		return "done", false
+	case s.park != "":
+		return c.parkOn(s.park), false
+	case s.op == nil:
+		return c.takeParked(s.take), false
+	}
+	op := s.op
+	if s.clock {
+		later := *op
+		later.Now = c.w.Env().Clock.Now().UnixMilli()
+		op = &later
+	}
+	if defines(op.Kind) {
+		c.ddl.Add(1)
+	}
+	c.park.disturb(op)
+	c.slow = s.pause
+	ctx := context.Context(&leash{Context: context.Background(), w: c.w, until: c.w.Steps() + s.leash, tied: s.leash > 0})
+	call := c.history.Begin(c.name, op)
+	out, err := c.ask(ctx, op, s.way)
+	switch {
+	case errors.Is(err, errLost):
+		// It stays pending: nobody knows.
+		return err.Error(), true
+	case err != nil:
+		c.w.Fail(fmt.Errorf("%s, %v: %w", c.name, op, err))
+	}
+	if err := c.history.End(call, out); err != nil {
+		c.w.Fail(err)
+	}
+	if op.Kind == model.Find {
+		sn := c.db.Store().Snapshot()
+		c.Judge.Visible(uint64(sn.LSN()))
+		sn.Release()
+	}
+	return out.String(), false
+}
+
+func defines(k model.OpKind) bool {
+	switch k {
+	case model.CreateIndex, model.DropIndex, model.Drop, model.DropDB, model.Rename:
+		return true
+	}
+	return false
+}
+
+// between is called between the documents of a search, whose snapshot stays pinned.
+func (c *client) between() {
+	for range c.slow {
+		c.w.Yield("between documents")
+	}
+}
+
+// leash is a context that ends with a step of the world.
+type leash struct {
+	context.Context
+	w     *sim.World
+	until int
+	tied  bool
+}
+
+func (l *leash) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+func (l *leash) Err() error {
+	if l.tied && l.w.Steps() >= l.until {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// settle looks at the database when all clients are done, and closes it.
+func (p *program) settle(db *engine.DB) error {
+	a := asker{db: db, forgives: never}
+	if db.Store().Failed() != nil {
+		// It shows what is durable, and takes no more.
+		r, err := db.Insert(context.Background(), namespace("a.things"), []bson.Raw{encode(model.NewDoc("late-0"))}, true)
+		if err == nil && len(r.Errors) == 0 {
+			return errors.New("a failed database took a write")
+		}
+	}
+	state, err := a.observe()
+	if err == nil {
+		err = p.history.Cut().Judge(state)
+	}
+	if err != nil {
+		return fmt.Errorf("in the end: %w", err)
+	}
+	if db.Store().Failed() != nil {
+		_ = db.Close() // it has nothing more to say
+		return nil
+	}
+	if p.Profile == workload.Recoverable {
+		if err := tidy(db); err != nil {
+			return err
+		}
+	}
+	return db.Close()
+}
+
+// tidy demands that nothing is left over.
+func tidy(db *engine.DB) error {
+	for more := true; more; {
+		var err error
+		if more, err = db.Store().ClearStep(); err != nil {
+			return err
+		}
+	}
+	if err := db.Store().Checkpoint(); err != nil {
+		return err
+	}
+	return sound(db)
+}
+
+// Run runs one seed.
+func Run(seed uint64, profile workload.Profile) workload.Result {
+	return workload.RunProgram(New, workload.Case{Seed: seed, Profile: profile}, workload.Watch{})
+}
