@@ -89,13 +89,17 @@ func (u *unit) judgeSide(x *index) error {
 		return corruptIndex(u.def.NS, x, "its side tree is not there")
 	}
 	it := side.Iter()
-	for ok := it.Seek([]byte{byte(sideDouble)}); ok && it.Key()[0] == byte(sideDouble); ok = it.Next() {
+	double, unfit := []byte{byte(sideDouble)}, []byte{byte(sideUnfit)}
+	for ok := it.Seek(double); ok && bytes.HasPrefix(it.Key(), double); ok = it.Next() {
 		if err := u.judgeDouble(x, it.Key()[1:]); err != nil {
 			return err
 		}
 	}
+	if err := it.Err(); err != nil {
+		return err
+	}
 	var set keySet
-	for ok := it.Seek([]byte{byte(sideUnfit)}); ok; ok = it.Next() {
+	for ok := it.Seek(unfit); ok && bytes.HasPrefix(it.Key(), unfit); ok = it.Next() {
 		doc, err := u.sc.Record(storage.RecordID(binary.BigEndian.Uint64(it.Key()[1:])))
 		if errors.Is(err, storage.ErrNoRecord) {
 			continue
