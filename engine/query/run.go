@@ -211,7 +211,7 @@ func (r *Run) sort() error {
 	if r.plan.Limit > 0 {
 		keep = r.plan.Skip + r.plan.Limit
 	}
-	rows := r.plan.Sort.Sorter(sortkey.SorterOptions{Keep: keep, Memory: int64(r.plan.SortMemory), Disk: r.plan.Disk})
+	rows := r.plan.Sort.Sorter(sortkey.SorterOptions{Keep: keep, Memory: int64(r.plan.SortMemory), Disk: r.plan.Disk, Tick: r.tick})
 	r.rows = rows
 	for {
 		id, doc, ok, err := r.match()

@@ -14,8 +14,10 @@ import (
 //
 //   - A $match, or those of its conditions for which it is safe, moves before stages that do not touch what it looks at: $sort,
 //     $addFields, $project, $unset, $unwind, $lookup, $graphLookup.
-//   - $skip and $limit move before stages that make one document of each: $project, $addFields, $unset, $replaceRoot.
-//   - Neighbours of one kind become one; a $sort learns how many of its documents a $limit behind it wants.
+//   - Conditions on the _id of a $group move before it, if that is a field.
+//   - $skip and $limit move before stages that make one document of each: $project, $addFields, $unset, $replaceRoot, $lookup, $graphLookup.
+//   - Neighbours of one kind become one; a $sort learns how many of its documents a $limit behind it wants; a $lookup takes in the $unwind
+//     of what it adds.
 //
 // The documents and their order stay the same; an error that only dropped documents would have met may not come up.
 func (p *parser) optimize(r *Pipeline) {
@@ -47,7 +49,26 @@ func (p *parser) pair(r *Pipeline, i int) bool {
 			r.steps = slices.Delete(r.steps, i+1, i+2)
 			return true
 		}
+		if group, ok := a.stage.(*groupStage); ok && second.rate == 1 {
+			return p.liftID(r, i, group, second)
+		}
 		return second.rate == 1 && r.lift(i, second)
+	case *unwindStage:
+		first, ok := a.stage.(*lookupStage)
+		// The variables of let must not be set anew before the foreign documents are at their end.
+		if !ok || first.unwind != nil || first.vars != nil || first.constant || !slices.Equal(first.as, second.path) {
+			return false
+		}
+		both := *first
+		both.unwind = second
+		arg := newDocument()
+		for it := value.Elements(a.arg.Value); it.Next(); {
+			arg.field(string(it.Name()), it.Value())
+		}
+		arg.field("unwinding", b.arg)
+		r.steps[i] = step{a.name, value.Document(arg.raw()), &both}
+		r.steps = slices.Delete(r.steps, i+1, i+2)
+		return true
 	case *limitStage:
 		if first, ok := a.stage.(*limitStage); ok {
 			r.steps[i].stage = &limitStage{min(first.n, second.n)}
@@ -74,9 +95,83 @@ func matchStep(like *matchStage, f *match.Filter) step {
 
 // swapIfOneToOne moves stage i+1 before stage i if that makes one document of each.
 func (r *Pipeline) swapIfOneToOne(i int) bool {
-	switch r.steps[i].stage.(type) {
-	case *projectStage, *addStage, *rootStage:
-		r.steps[i], r.steps[i+1] = r.steps[i+1], r.steps[i]
+	switch s := r.steps[i].stage.(type) {
+	case *projectStage, *addStage, *rootStage, *graphStage:
+	case *lookupStage:
+		if s.unwind != nil {
+			return false
+		}
+	default:
+		return false
+	}
+	r.steps[i], r.steps[i+1] = r.steps[i+1], r.steps[i]
+	return true
+}
+
+// liftID moves those conditions of the $match behind a $group that are about its _id before it, if that is a field of the document
+// and they hold for what has a value: there null stands for what is missing, too.
+func (p *parser) liftID(r *Pipeline, i int, group *groupStage, m *matchStage) bool {
+	field, ok := group.id.Field()
+	if !ok || strings.IndexByte(field, '.') >= 0 {
+		return false
+	}
+	var before *match.Filter
+	var behind []match.Node
+	for _, n := range conjuncts(m.filter) {
+		raw := m.filter.With(n).Raw()
+		v := value.Lookup(raw, "_id")
+		if !holdsForValues(n) || value.Count(raw) != 1 || v.Type == 0 {
+			behind = append(behind, n)
+			continue
+		}
+		d := newDocument()
+		d.field(field, v)
+		var err error
+		if before == nil {
+			before, err = p.filter(d.raw())
+		} else {
+			before, err = p.both(before.Raw(), d.raw())
+		}
+		if err != nil {
+			return false
+		}
+	}
+	if before == nil {
+		return false
+	}
+	r.replace(i, m, before, behind)
+	return true
+}
+
+// conjuncts are the tests that all must pass.
+func conjuncts(f *match.Filter) []match.Node {
+	if and, ok := f.Root().(*match.And); ok {
+		return and.Nodes
+	}
+	return []match.Node{f.Root()}
+}
+
+// replace puts some tests of the $match behind stage i before it, and leaves the others.
+func (r *Pipeline) replace(i int, m *matchStage, before *match.Filter, behind []match.Node) {
+	lifted := matchStep(m, before)
+	if behind == nil {
+		r.steps[i], r.steps[i+1] = lifted, r.steps[i]
+		return
+	}
+	r.steps[i+1] = matchStep(m, m.filter.With(match.Conjunction(behind...)))
+	r.steps = slices.Insert(r.steps, i, lifted)
+}
+
+// holdsForValues says whether nothing that is null or missing passes a test, which is about values only.
+func holdsForValues(n match.Node) bool {
+	switch n := n.(type) {
+	case *match.And:
+		return !slices.ContainsFunc(n.Nodes, func(n match.Node) bool { return !holdsForValues(n) })
+	case *match.Comparison:
+		return !value.IsNullish(n.Value) && value.RankOf(n.Value.Type) != value.RankMinKey && value.RankOf(n.Value.Type) != value.RankMaxKey
+	case *match.In:
+		return !slices.ContainsFunc(n.Values, value.IsNullish)
+	case *match.Regex:
 		return true
 	}
 	return false
@@ -88,12 +183,8 @@ func (r *Pipeline) lift(i int, m *matchStage) bool {
 	if safe == nil {
 		return false
 	}
-	nodes := []match.Node{m.filter.Root()}
-	if and, ok := nodes[0].(*match.And); ok {
-		nodes = and.Nodes
-	}
 	var before, behind []match.Node
-	for _, n := range nodes {
+	for _, n := range conjuncts(m.filter) {
 		paths, ok := pathsOf(n)
 		for _, path := range paths {
 			ok = ok && safe(path)
@@ -107,13 +198,7 @@ func (r *Pipeline) lift(i int, m *matchStage) bool {
 	if before == nil {
 		return false
 	}
-	lifted := matchStep(m, m.filter.With(match.Conjunction(before...)))
-	if behind == nil {
-		r.steps[i], r.steps[i+1] = lifted, r.steps[i]
-		return true
-	}
-	r.steps[i+1] = matchStep(m, m.filter.With(match.Conjunction(behind...)))
-	r.steps = slices.Insert(r.steps, i, lifted)
+	r.replace(i, m, m.filter.With(match.Conjunction(before...)), behind)
 	return true
 }
 
@@ -147,6 +232,9 @@ func (r *Pipeline) untouched(i int) func(path string) bool {
 	case *unwindStage:
 		return apart(strings.Join(s.path, "."), head(strings.Join(s.index, ".")))
 	case *lookupStage:
+		if s.unwind != nil {
+			return apart(s.as[0], head(strings.Join(s.unwind.index, ".")))
+		}
 		return apart(s.as[0])
 	case *graphStage:
 		return apart(s.as[0])

@@ -141,22 +141,31 @@ func (p *Pipeline) Run(src Iterator) Iterator { return p.run(src, p.steps[p.fron
 func (p *Pipeline) RunAll(src Iterator) Iterator { return p.run(src, p.steps) }
 
 func (p *Pipeline) run(src Iterator, steps []step) Iterator {
-	it := src
-	if c := p.opts.Context; c.Tick != nil {
-		n := 0
-		it = over(src, func() (bson.Raw, error) {
-			if n++; n%tickEvery == 0 {
-				if err := c.Tick(); err != nil {
-					return nil, err
-				}
-			}
-			return src.Next()
-		})
-	}
+	it := ticking(p.opts.Context, src)
 	for _, s := range steps {
 		it = s.run(it)
+		switch it.(type) {
+		case *delayed, *sorted: // what they give may be as much as what they have read
+			it = ticking(p.opts.Context, it)
+		}
 	}
 	return it
+}
+
+// ticking asks now and then whether to go on.
+func ticking(c *expr.Context, in Iterator) Iterator {
+	if c.Tick == nil {
+		return in
+	}
+	n := 0
+	return over(in, func() (bson.Raw, error) {
+		if n++; n%tickEvery == 0 {
+			if err := c.Tick(); err != nil {
+				return nil, err
+			}
+		}
+		return in.Next()
+	})
 }
 
 // NeedsSource says whether the pipeline reads the collection it is run on; $documents and $currentOp do not.

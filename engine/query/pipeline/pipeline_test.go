@@ -55,6 +55,13 @@ func TestPrefixIsWhatAPlanCanDo(t *testing.T) {
 		{`[{$project: {a: 1}}, {$limit: 3}]`, "skip 0 limit 3 fields [_id a]\n{$project: {a: 1}}"},
 		{`[{$match: {$expr: {$gt: ["$a", 1]}}}, {$group: {_id: "$k", n: {$sum: "$v.w"}}}]`, "filter {$expr: {$gt: [\"$a\", 1]}} skip 0 limit 0 fields [k v.w]\n{$group: {_id: \"$k\", n: {$sum: \"$v.w\"}}}"},
 		{`[{$limit: 5}, {$match: {a: 1}}]`, "skip 0 limit 5 fields []\n{$match: {a: 1}}"},
+		{`[{$lookup: {from: "o", localField: "a", foreignField: "b", as: "l"}}, {$unwind: "$l"}, {$match: {x: 1, "l.y": 2}}]`,
+			"filter {x: {$eq: 1}} skip 0 limit 0 fields []\n{$lookup: {from: \"o\", localField: \"a\", foreignField: \"b\", as: \"l\", unwinding: \"$l\"}}\n{$match: {l.y: {$eq: 2}}}"},
+		{`[{$lookup: {from: "o", localField: "a", foreignField: "b", as: "l"}}, {$limit: 3}]`,
+			"skip 0 limit 3 fields []\n{$lookup: {from: \"o\", localField: \"a\", foreignField: \"b\", as: \"l\"}}"},
+		{`[{$group: {_id: "$k", n: {$sum: 1}}}, {$match: {_id: {$gt: 5}, n: 2}}]`,
+			"filter {k: {$gt: 5}} skip 0 limit 0 fields [k]\n{$group: {_id: \"$k\", n: {$sum: 1}}}\n{$match: {n: {$eq: 2}}}"},
+		{`[{$group: {_id: "$k", n: {$sum: 1}}}, {$match: {_id: null}}]`, "skip 0 limit 0 fields [k]\n{$group: {_id: \"$k\", n: {$sum: 1}}}\n{$match: {_id: null}}"},
 		{`[{$match: {$sampleRate: 0.5}}]`, "skip 0 limit 0 fields []\n{$match: {$sampleRate: 0.5}}"},
 	} {
 		if got := prefix(parse(t, c.stages)); got != c.want {

@@ -112,7 +112,7 @@ func (r generator) expression() string {
 }
 
 func (r generator) stage() string {
-	switch r.IntN(16) {
+	switch r.IntN(19) {
 	case 0, 1, 2, 3:
 		return "{$match: " + r.filter() + "}"
 	case 4:
@@ -138,6 +138,15 @@ func (r generator) stage() string {
 	case 14:
 		return fmt.Sprintf("{$lookup: {from: \"o\", localField: %q, foreignField: %q, as: %q, let: {v: \"$%s\"}, pipeline: [{$match: {$expr: {$gte: [\"$a\", \"$$v\"]}}}, %s]}}",
 			r.path(), r.path(), r.name(), r.path(), r.one("{$limit: 2}", "{$project: {a: 1}}", "{$match: "+r.filter()+"}"))
+	}
+	switch r.IntN(3) {
+	case 0: // a $lookup that takes in a $unwind
+		p := r.path()
+		return fmt.Sprintf("{$lookup: {from: \"o\", localField: %q, foreignField: %q, as: %q}}, {$unwind: {path: \"$%s\", preserveNullAndEmptyArrays: %s%s}}",
+			r.path(), r.path(), p, p, r.one("true", "false"), r.one("", `, includeArrayIndex: "c"`))
+	case 1: // a condition on groups that moves before them
+		return fmt.Sprintf("{$group: {_id: \"$%s\", a: {$sum: 1}}}, {$match: {_id: %s, a: {$gte: %s}}}", r.path(),
+			r.one(r.scalar(), "{$gt: "+r.scalar()+"}", "{$in: ["+r.scalar()+", "+r.scalar()+"]}", "{$exists: true}", "{$ne: "+r.scalar()+"}"), r.one("0", "1", "2"))
 	}
 	return fmt.Sprintf("{$replaceWith: {a: %s, b: \"$$ROOT\"}}", r.expression())
 }

@@ -215,7 +215,7 @@ func parseBucketAuto(p *parser, arg bson.RawValue) (stage, error) {
 
 func (s *bucketAutoStage) run(in Iterator) Iterator {
 	var buf, record []byte
-	return sortedBy(in, sortkey.SorterOptions{Memory: s.opts.Memory, Disk: s.opts.Disk}, func(doc bson.Raw, add func(key, doc []byte) error) error {
+	return sortedBy(in, s.opts, 0, func(doc bson.Raw, add func(key, doc []byte) error) error {
 		v, err := s.by.Eval(doc)
 		if err != nil {
 			return err

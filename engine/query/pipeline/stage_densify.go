@@ -126,7 +126,7 @@ func (s *densifyStage) at(base bson.RawValue, n int64) (bson.RawValue, error) {
 func (s *densifyStage) run(in Iterator) Iterator {
 	var buf []byte
 	var least, greatest bson.RawValue
-	return sortedBy(in, sortkey.SorterOptions{Memory: s.opts.Memory, Disk: s.opts.Disk}, func(doc bson.Raw, add func(key, doc []byte) error) error {
+	return sortedBy(in, s.opts, 0, func(doc bson.Raw, add func(key, doc []byte) error) error {
 		v := getPath(doc, s.field)
 		switch {
 		case value.IsNullish(v):

@@ -15,6 +15,9 @@ import (
 //
 // Equality asks the other collection once per document where an index helps. Where none does, the collection is read once into a
 // table (as long as it fits the stage's memory) instead of once per document.
+//
+// A $unwind of the array that comes next is taken in: the foreign documents are then given as they are found, and never stand in one
+// document together.
 type lookupStage struct {
 	*parser
 	from    Namespace // of the collection, views resolved
@@ -26,6 +29,8 @@ type lookupStage struct {
 	slots   []int
 	// constant says that every document gets the same: nothing of it goes into the pipeline, and no chance.
 	constant bool
+	// unwind is the $unwind behind that the optimiser has taken in; nil: there is none.
+	unwind *unwindStage
 }
 
 // subPipe is a pipeline on another collection.
@@ -182,67 +187,143 @@ func (s *lookupStage) bind(vars bson.RawValue) (expr.Scope, error) {
 }
 
 func (s *lookupStage) run(in Iterator) Iterator {
-	var buf, same []byte
-	var table *foreignTable
-	tried := s.foreign == "" || s.opts.World == nil || s.opts.World.Indexed(s.from, s.foreign) || len(s.pipe.steps) > 0
-	return over(in, func() (bson.Raw, error) {
-		doc, err := in.Next()
-		if err != nil || doc == nil {
-			return nil, err
-		}
-		if !tried {
-			tried = true
-			if table, err = s.load(); err != nil {
-				return nil, err
-			}
-		}
-		list := newDocument()
-		switch {
-		case table != nil:
-			table.find(s.localValues(doc), list)
-		case same != nil:
-			list.b = append(list.b[:0], same...)
-		default:
-			if err := s.fetch(doc, list); err != nil {
-				return nil, err
-			}
-			if s.constant {
-				same = append([]byte(nil), list.b...)
-			}
-		}
-		if err := checkSize("$lookup", len(list.b)); err != nil {
-			return nil, err
-		}
-		buf = setPath(buf[:0], doc, s.as, value.Array(list.raw()))
-		return buf, checkSize("$lookup", len(buf))
-	})
+	r := &looker{lookupStage: s, in: in}
+	r.tried = s.foreign == "" || s.opts.World == nil || s.opts.World.Indexed(s.from, s.foreign) || len(s.pipe.steps) > 0
+	if s.unwind == nil {
+		return over(in, r.arrays)
+	}
+	r.iter = iter{in: in, next: r.unwound}
+	return r
 }
 
-// fetch asks the other collection for what belongs to doc.
-func (s *lookupStage) fetch(doc bson.Raw, list *builder) error {
-	if err := setVariables(s.opts.Context, s.slots, s.vars, doc); err != nil {
-		return err
+// looker is one run of the stage.
+type looker struct {
+	*lookupStage
+	iter
+	in    Iterator
+	table *foreignTable
+	tried bool   // to load the table
+	same  []byte // the constant array
+	buf   []byte
+	index []byte
+
+	// Of the document whose foreign documents are given one by one:
+	doc   bson.Raw
+	found Iterator // nil: none is
+	n     int64
+}
+
+// arrays gives the next document with the array of those that belong to it.
+func (r *looker) arrays() (bson.Raw, error) {
+	doc, err := r.in.Next()
+	if err != nil || doc == nil {
+		return nil, err
 	}
-	var extra bson.Raw
-	if s.foreign != "" {
-		values := s.localValues(doc)
-		if len(values) == 0 {
-			return nil
+	list := newDocument()
+	if r.same != nil {
+		list.b = append(list.b[:0], r.same...)
+	} else {
+		found, err := r.find(doc)
+		if err != nil {
+			return nil, err
 		}
-		extra = equalsOneOf(s.foreign, values)
+		err = each(found, func(doc bson.Raw) error {
+			list.add(value.Document(doc))
+			return checkSize("$lookup", len(list.b))
+		})
+		if e := found.Close(); err == nil {
+			err = e
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r.constant {
+			r.same = append([]byte(nil), list.b...)
+		}
 	}
-	it, err := s.pipe.start(extra)
-	if err != nil {
-		return err
+	r.buf = setPath(r.buf[:0], doc, r.as, value.Array(list.raw()))
+	return r.buf, checkSize("$lookup", len(r.buf))
+}
+
+// unwound gives the documents that a $unwind would make of that array, without the array.
+func (r *looker) unwound() (bson.Raw, error) {
+	for {
+		if r.found == nil {
+			var err error
+			if r.doc, err = r.in.Next(); err != nil || r.doc == nil {
+				return nil, err
+			}
+			if r.found, err = r.find(r.doc); err != nil {
+				return nil, err
+			}
+			r.n = 0
+		}
+		foreign, err := r.found.Next()
+		if err != nil {
+			return nil, err
+		}
+		if foreign != nil {
+			r.n++
+			return r.with(value.Document(foreign), value.Int64(r.n-1))
+		}
+		err = r.found.Close()
+		if r.found = nil; err != nil {
+			return nil, err
+		}
+		if r.n == 0 && r.unwind.keep {
+			// The documents on the way to the array are there, the array is not.
+			r.doc = setPath(nil, r.doc, r.as, value.Array(bson.Raw{5, 0, 0, 0, 0}))
+			return r.with(value.Missing, value.Null)
+		}
 	}
-	err = each(it, func(doc bson.Raw) error {
-		list.add(value.Document(doc))
-		return checkSize("$lookup", len(list.b))
-	})
-	if e := it.Close(); err == nil {
-		err = e
+}
+
+// with is the document with one foreign document and its number.
+func (r *looker) with(foreign, n bson.RawValue) (bson.Raw, error) {
+	r.buf = setPath(r.buf[:0], r.doc, r.as, foreign)
+	doc := r.buf
+	if r.unwind.index != nil {
+		r.index = setPath(r.index[:0], r.buf, r.unwind.index, n)
+		doc = r.index
+	}
+	return doc, checkSize("$lookup", len(doc))
+}
+
+func (r *looker) Close() error {
+	err := r.iter.Close()
+	if r.found != nil {
+		if e := r.found.Close(); err == nil {
+			err = e
+		}
+		r.found = nil
 	}
 	return err
+}
+
+// find gives the documents of the other collection that belong to doc.
+func (r *looker) find(doc bson.Raw) (Iterator, error) {
+	if !r.tried {
+		r.tried = true
+		var err error
+		if r.table, err = r.load(); err != nil {
+			return nil, err
+		}
+	}
+	if r.table != nil {
+		return Documents(r.table.find(r.localValues(doc))), nil
+	}
+	if err := setVariables(r.opts.Context, r.slots, r.vars, doc); err != nil {
+		return nil, err
+	}
+	var extra bson.Raw
+	if r.foreign != "" {
+		values := r.localValues(doc)
+		if len(values) == 0 {
+			return Documents(nil), nil
+		}
+		extra = equalsOneOf(r.foreign, values)
+	}
+	return r.pipe.start(extra)
 }
 
 // setVariables evaluates the expressions of let for doc.
@@ -355,15 +436,15 @@ func (s *lookupStage) load() (*foreignTable, error) {
 	}
 }
 
-// find adds the documents that have one of values, each once, in the order of the collection.
-func (t *foreignTable) find(values []bson.RawValue, list *builder) {
+// find are the documents that have one of values, each once, in the order of the collection.
+func (t *foreignTable) find(values []bson.RawValue) (docs []bson.Raw) {
 	if len(values) == 1 {
 		if g, ok := t.groups.lookup(values[0]); ok {
 			for _, n := range t.in[g] {
-				list.add(value.Document(t.docs[n]))
+				docs = append(docs, t.docs[n])
 			}
 		}
-		return
+		return docs
 	}
 	found := make([]bool, len(t.docs))
 	for _, v := range values {
@@ -375,7 +456,8 @@ func (t *foreignTable) find(values []bson.RawValue, list *builder) {
 	}
 	for n, ok := range found {
 		if ok {
-			list.add(value.Document(t.docs[n]))
+			docs = append(docs, t.docs[n])
 		}
 	}
+	return docs
 }

@@ -6,7 +6,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
-	"github.com/multiforadb/multiforadb/engine/query/sortkey"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
@@ -39,9 +38,8 @@ func parseSample(p *parser, arg bson.RawValue) (stage, error) {
 }
 
 func (s *sampleStage) run(in Iterator) Iterator {
-	o := sortkey.SorterOptions{Keep: s.n, Memory: s.opts.Memory, Disk: s.opts.Disk}
 	var lot [8]byte
-	return sortedBy(in, o, func(doc bson.Raw, add func(key, doc []byte) error) error {
+	return sortedBy(in, s.opts, s.n, func(doc bson.Raw, add func(key, doc []byte) error) error {
 		if s.opts.Context.Rand == nil {
 			return mongoerr.IllegalOperation.Errorf("$sample needs random numbers, which are not allowed here")
 		}

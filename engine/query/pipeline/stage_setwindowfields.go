@@ -74,7 +74,7 @@ func parseSetWindowFields(p *parser, arg bson.RawValue) (stage, error) {
 func (s *windowStage) run(in Iterator) Iterator {
 	var buf []byte
 	c := s.opts.Context
-	return sortedBy(in, sortkey.SorterOptions{Memory: s.opts.Memory, Disk: s.opts.Disk}, func(doc bson.Raw, add func(key, doc []byte) error) error {
+	return sortedBy(in, s.opts, 0, func(doc bson.Raw, add func(key, doc []byte) error) error {
 		part := value.Null
 		if s.part != nil {
 			v, err := s.part.Eval(c, doc)

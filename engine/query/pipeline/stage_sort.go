@@ -35,7 +35,7 @@ func parseSort(p *parser, arg bson.RawValue) (stage, error) {
 func (s *sortStage) run(in Iterator) Iterator {
 	var key []byte
 	x := s.spec.Extractor()
-	return sortedBy(in, sortkey.SorterOptions{Keep: s.keep, Memory: s.opts.Memory, Disk: s.opts.Disk},
+	return sortedBy(in, s.opts, s.keep,
 		func(doc bson.Raw, add func(key, doc []byte) error) (err error) {
 			if key, err = x.Append(key[:0], doc); err != nil {
 				return err
@@ -52,13 +52,13 @@ func documentsOf(items *sortkey.Sorter) Iterator {
 	})
 }
 
-// sortedBy reads all documents of in into a sorter, with a key that each makes of them, and gives what out makes of the sorted ones.
-// Equal keys stay in the order they came.
-func sortedBy(in Iterator, o sortkey.SorterOptions, key func(doc bson.Raw, add func(key, doc []byte) error) error, out func(items *sortkey.Sorter) Iterator) Iterator {
+// sortedBy reads all documents of in into a sorter, with the key that key makes of each, and gives what out makes of the sorted ones: the
+// first keep of them, with 0 all. Equal keys stay in the order they came.
+func sortedBy(in Iterator, opts *Options, keep int64, key func(doc bson.Raw, add func(key, doc []byte) error) error, out func(items *sortkey.Sorter) Iterator) Iterator {
 	s := &sorted{iter: iter{in: in}}
 	s.next = func() (bson.Raw, error) {
 		if s.out == nil {
-			s.items = sortkey.NewSorter(o)
+			s.items = sortkey.NewSorter(sortkey.SorterOptions{Keep: keep, Memory: opts.Memory, Disk: opts.Disk, Tick: opts.Context.Tick})
 			n := uint64(0)
 			add := func(key, doc []byte) error {
 				n++

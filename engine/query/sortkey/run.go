@@ -12,6 +12,9 @@ import (
 // fanIn is how many runs are merged into a longer one, so that a sort of any size reads from few files at a time.
 const fanIn = 32
 
+// tickEvery is how many items are merged between two calls of SorterOptions.Tick.
+const tickEvery = 256
+
 // run is sorted items: in memory, or on the disk as records of
 //
 //	0      8      16    16+keySize
@@ -105,7 +108,7 @@ func (r *Sorter) compact() error {
 		full := r.levels[n]
 		r.levels[n] = nil
 		r.push(n+1, w)
-		err = concat(w, full)
+		err = concat(w, full, r.tick)
 		if e := closeRuns(full); err == nil {
 			err = e
 		}
@@ -116,14 +119,19 @@ func (r *Sorter) compact() error {
 	return nil
 }
 
-func concat(w *run, runs []*run) error {
+func concat(w *run, runs []*run, tick func() error) error {
 	var m merger
 	for _, s := range runs {
 		if err := m.add(s); err != nil {
 			return err
 		}
 	}
-	for {
+	for n := 1; ; n++ {
+		if n%tickEvery == 0 && tick != nil {
+			if err := tick(); err != nil {
+				return err
+			}
+		}
 		item, ok, err := m.next()
 		if err != nil || !ok {
 			return err

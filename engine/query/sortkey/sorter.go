@@ -28,6 +28,8 @@ type SorterOptions struct {
 	Keep   int64      // give back the first so many, with 0 all of them
 	Memory int64      // bytes to hold at most; 0 is MemoryMax
 	Disk   spill.Disk // takes sorted runs out of memory; nil: a sort that needs more memory is error 292
+	// Tick is called now and then while runs are merged; an error ends the sort. It may be nil.
+	Tick func() error
 }
 
 // Sorter holds documents and gives them back in order. First Add, then Sort once, then Next; Close at any time. It belongs to one
@@ -39,6 +41,7 @@ type Sorter struct {
 	keep   int
 	memory int64
 	disk   spill.Disk
+	tick   func() error
 	used   int64
 	list   []entry // a heap with the last one on top once it is full, if keep > 0
 	heap   bool
@@ -93,7 +96,7 @@ func (s *Spec) Sorter(o SorterOptions) *Sorter {
 
 // NewSorter is a Sorter by keys that the caller has, for AddKey.
 func NewSorter(o SorterOptions) *Sorter {
-	r := &Sorter{memory: o.Memory, disk: o.Disk}
+	r := &Sorter{memory: o.Memory, disk: o.Disk, tick: o.Tick}
 	if o.Keep > 0 && o.Keep < 1<<31 {
 		r.keep = int(o.Keep)
 	}
