@@ -14,17 +14,18 @@ import (
 var (
 	histories = flag.Int("histories", 260, "how many histories are made and checked in both worlds (5000: ten minutes; more want -timeout, too)")
 	only      = flag.Uint64("seed", 0, "make the history of this seed only")
+	from      = flag.Uint64("from", 1, "the first seed")
 )
 
 // served is how many of the histories are of the real server, which take fifty times as long.
-func served() int { return min(*histories/26, 10+*histories/100) }
+func served() int { return min(*histories/13, 20+*histories/100) }
 
 // seeds are those of a test that makes n histories.
 func seeds(n int) (first, last uint64) {
 	if *only != 0 {
 		return *only, *only
 	}
-	return 1, uint64(n)
+	return *from, *from + uint64(n) - 1
 }
 
 // totals of many histories.

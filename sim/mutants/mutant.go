@@ -289,8 +289,11 @@ func (r Runner) flags(m Mutant) []string {
 	if slices.Contains(rapidTests, m.Package) {
 		flags = append(flags, "-rapid.nofailfile", "-rapid.shrinktime", "1s", "-rapid.seed", start)
 	}
-	if m.Package == "engine/storage" {
+	switch m.Package {
+	case "engine/storage":
 		flags = append(flags, "-storage.seeds", seeds, "-storage.from", start)
+	case "linearizability":
+		flags = append(flags, "-histories", seeds, "-from", start)
 	}
 	return flags
 }
