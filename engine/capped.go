@@ -1,30 +1,87 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/multiforadb/multiforadb/engine/catalog"
 	"github.com/multiforadb/multiforadb/engine/env"
 	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/storage"
+	"github.com/multiforadb/multiforadb/engine/value"
 )
 
 // evict removes the oldest documents of a capped collection until it is within its bounds again.
 func (u *unit) evict() error {
 	o := &u.def.Options
 	for o.Capped && (int64(u.sc.Bytes()) > o.Size || o.Max > 0 && int64(u.sc.Count()) > o.Max) {
-		it := u.sc.Records(0, false)
-		if !it.Next() {
-			return it.Err()
-		}
-		// The edits end the iterator's life, but not that of the bytes it gave, which this write still holds.
-		if err := u.remove(it.ID(), bson.Raw(it.Bytes())); err != nil {
+		if err := u.removeOldest(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// removeOldest removes the first document, of which there must be one.
+func (u *unit) removeOldest() error {
+	it := u.sc.Records(0, false)
+	if !it.Next() {
+		return it.Err()
+	}
+	// The edits end the iterator's life, but not that of the bytes it gave, which this write still holds.
+	return u.remove(it.ID(), bson.Raw(it.Bytes()))
+}
+
+// ConvertToCapped makes the collection, in place, a capped one of size bytes. The oldest documents give way first, by and by and each for
+// itself, so that whoever writes meanwhile does not wait; the last write sets the bound. The indexes but that on _id go, as MongoDB's do.
+func (db *DB) ConvertToCapped(ctx context.Context, ns Namespace, size int64) error {
+	if err := db.enter(); err != nil {
+		return err
+	}
+	defer db.leave()
+	if err := ns.Check(); err != nil {
+		return err
+	}
+	c := db.writing(ctx, ns, true)
+	var found, done bool
+	var err error
+	for !done && err == nil {
+		found, err = c.do(false, func(u *unit) (err error) {
+			done, err = u.convertToCapped(size)
+			return err
+		})
+		if err == nil && !found {
+			err = mongoerr.NamespaceNotFound.Errorf("source collection %s does not exist", ns)
+		}
+	}
+	return c.end(err)
+}
+
+func (u *unit) convertToCapped(size int64) (done bool, err error) {
+	d := u.def.Clone()
+	raw := catalog.With(catalog.With(d.Options.Raw, "capped", value.Bool(true)), "size", value.Int64(size))
+	if d.Options, err = catalog.ParseOptions(catalog.With(raw, "max", value.Missing)); err != nil {
+		return false, err
+	}
+	for n := 0; int64(u.sc.Bytes()) > d.Options.Size; n++ {
+		if u.full(n) {
+			return false, nil
+		}
+		if err := u.removeOldest(); err != nil {
+			return false, err
+		}
+	}
+	for _, x := range u.def.Indexes {
+		if !x.IsID() {
+			if err := u.dropIndex(d, x.Name); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, u.sc.SetDesc(d.Encode())
 }
 
 // arrivals lets tailable cursors wait for documents. There is one counter for all collections: a cursor that is woken in vain looks

@@ -13,6 +13,9 @@ type CollStats struct {
 	Size        int64 // of the documents
 	StorageSize int64 // of what holds them
 	IndexSizes  []IndexSize
+
+	Capped       bool
+	Max, MaxSize int64 // of a capped collection; a Max of 0 is none
 }
 
 // IndexSize is one index's part in CollStats.
@@ -23,6 +26,7 @@ type IndexSize struct {
 
 func statsOf(c *collection, sc *storage.Collection) CollStats {
 	s := CollStats{Count: int64(sc.Count()), Size: int64(sc.Bytes()), StorageSize: int64(sc.Bytes())}
+	s.Capped, s.Max, s.MaxSize = c.def.Options.Capped, c.def.Options.Max, c.def.Options.Size
 	for i := range c.def.Indexes {
 		x := &c.def.Indexes[i]
 		if t, ok := sc.Tree(x.Tree); ok {

@@ -31,7 +31,11 @@ func collStats(c *call) error {
 		c.out = appendCount(c.out, "avgObjSize", s.Size/s.Count)
 	}
 	c.out = appendCount(c.out, "storageSize", s.StorageSize/scale)
-	c.out = bsoncore.AppendBooleanElement(c.out, "capped", false)
+	c.out = bsoncore.AppendBooleanElement(c.out, "capped", s.Capped)
+	if s.Capped {
+		c.out = appendCount(c.out, "max", s.Max)
+		c.out = appendCount(c.out, "maxSize", s.MaxSize/scale)
+	}
 	c.out = appendCount(c.out, "nindexes", int64(len(s.IndexSizes)))
 	c.out = nested(c.out, "indexSizes", func(dst []byte) []byte {
 		for _, x := range s.IndexSizes {

@@ -31,7 +31,7 @@ var commands = []command{
 	{name: "collStats", aliases: []string{"collstats"}, run: collStats, read: true},
 	{name: "compact", run: compact},
 	{name: "connectionStatus", run: connectionStatus},
-	{name: "convertToCapped", write: true},
+	{name: "convertToCapped", run: convertToCapped, write: true},
 	{name: "count", run: count, read: true, stable: true},
 	{name: "create", run: create, write: true, stable: true},
 	{name: "createIndexes", run: createIndexes, write: true, stable: true},
