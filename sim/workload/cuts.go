@@ -44,7 +44,8 @@ func (c *cuts) watch(e simfs.Event) {
 		}
 		return
 	}
-	if c.r.IntN(c.share) > 0 {
+	kind := kindOf(e)
+	if only := c.u.edit.Kind; c.r.IntN(c.share) > 0 || only != "" && only != kind {
 		return
 	}
 	list := c.u.disk.Choices(c.u.Seed+uint64(e.N), 6)
@@ -52,7 +53,12 @@ func (c *cuts) watch(e simfs.Event) {
 	if c.r.IntN(5) == 0 {
 		choice = simfs.Choice{Gen: simfs.Killed}
 	}
-	c.take(where, Cut{At: c.events, Choice: choice, Seed: c.r.Uint64()})
+	c.take(where, Cut{At: c.events, Kind: kind, Choice: choice, Seed: c.r.Uint64()})
+}
+
+// kindOf is what moments of one kind have in common.
+func kindOf(e simfs.Event) string {
+	return fmt.Sprintf("%s %s %s", e.When, e.Op, numbers.ReplaceAllString(e.Path, "#"))
 }
 
 // atEnd takes the images of what the program has left.

@@ -26,6 +26,8 @@ type Edit struct {
 	Cut *Cut `json:"cut,omitempty"`
 	// Share is in how many events of the disk one is looked at, instead of the usual number.
 	Share int `json:"share,omitempty"`
+	// Kind is of which events of the disk alone images are taken, if it is not empty: see Cut.
+	Kind string `json:"kind,omitempty"`
 	// Steps are how many the world may make; 0 is as many as it likes.
 	Steps int `json:"steps,omitempty"`
 }
@@ -37,7 +39,8 @@ func (e *Edit) drops(client string, i int) bool {
 
 // Cut is one crash image: where it is taken, what survives, and how it is judged.
 type Cut struct {
-	At     int          `json:"at"` // which event of the disk, counted from 1; 0 is after the program's end, and no image has -1
+	At     int          `json:"at"`             // which event of the disk, counted from 1; 0 is after the program's end, and no image has -1
+	Kind   string       `json:"kind,omitempty"` // of the event: when, and what call of which file
 	Choice simfs.Choice `json:"choice"`
 	Rot    *Rot         `json:"rot,omitempty"` // of the image, before it is opened
 	Seed   uint64       `json:"seed"`          // of what the judging draws: whether its recovery is interrupted, say
