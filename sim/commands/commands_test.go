@@ -11,12 +11,13 @@ func TestRunIsGreenAndRepeatable(t *testing.T) {
 	for _, profile := range workload.Profiles {
 		var total workload.Result
 		for seed := range uint64(6) {
-			r := Run(seed, profile)
+			c := workload.Case{Seed: seed, Profile: profile, Program: Commands}
+			r := Play(c, workload.Watch{})
 			if r.Err != nil {
 				t.Fatalf("seed %d (%s): %v\nreplay: %s", seed, r.Config, r.Err, r.Replay())
 			}
 			if seed == 0 {
-				if again := Run(seed, profile); again.Hash != r.Hash || again.Images != r.Images {
+				if again := Play(c, workload.Watch{}); again.Hash != r.Hash || again.Images != r.Images {
 					t.Fatalf("seed %d: hashes %x and %x, %d and %d images", seed, r.Hash, again.Hash, r.Images, again.Images)
 				}
 			}

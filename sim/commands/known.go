@@ -81,7 +81,7 @@ func (o *opened) LiveOn(image *simfs.FS) error {
 		if s.op == nil {
 			continue
 		}
-		if err := o.follow(h, s); err != nil {
+		if _, err := o.follow(h, s); err != nil {
 			return fmt.Errorf("after recovery: %w", err)
 		}
 		if k == 10 {
@@ -100,13 +100,13 @@ func (o *opened) LiveOn(image *simfs.FS) error {
 }
 
 // follow does a step with nobody beside it, and compares with the model.
-func (a *asker) follow(h *model.History, s step) error {
+func (a *asker) follow(h *model.History, s step) (model.Outcome, error) {
 	c := h.Begin("alone", s.op)
 	out, err := a.ask(context.Background(), s.op, s.way)
 	if err != nil {
-		return fmt.Errorf("%v: %w", s.op, err)
+		return out, fmt.Errorf("%v: %w", s.op, err)
 	}
-	return h.End(c, out)
+	return out, h.End(c, out)
 }
 
 // Damaged opens a database whose bytes were damaged after it was closed: each collection is as it was, or tells what is damaged.

@@ -221,7 +221,19 @@ func tidy(db *engine.DB) error {
 	return sound(db)
 }
 
-// Run runs one seed.
-func Run(seed uint64, profile workload.Profile) workload.Result {
-	return workload.RunProgram(New, workload.Case{Seed: seed, Profile: profile}, workload.Watch{})
+// The programs that a case may name.
+const (
+	Storage  = "storage"  // package workload's, over the storage engine
+	Commands = "commands" // this package's
+)
+
+// Programs are both.
+var Programs = []string{Storage, Commands}
+
+// Play runs a case of either program. If it names none, every second seed is this one's.
+func Play(c workload.Case, told workload.Watch) workload.Result {
+	if c.Program == Commands || c.Program == "" && c.Seed%2 == 1 {
+		return workload.RunProgram(New, c, told)
+	}
+	return workload.RunCase(c, told)
 }

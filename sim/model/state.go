@@ -117,6 +117,18 @@ func (s *State) Colls() []*Coll {
 	return s.colls
 }
 
+// Text is all of the state, for comparison: documents are in the order of their _ids.
+func (s *State) Text() string {
+	var b strings.Builder
+	for _, c := range s.Colls() {
+		fmt.Fprintf(&b, "%s [%s]\n", c.NS, indexes(c))
+		for _, d := range slices.SortedFunc(slices.Values(c.Docs), func(a, b *Doc) int { return strings.Compare(a.ID, b.ID) }) {
+			b.WriteString(d.Text + "\n")
+		}
+	}
+	return b.String()
+}
+
 // set puts a collection in the place of the one of its name, or takes that away.
 func (s *State) set(ns string, c *Coll) *State {
 	n := &State{}

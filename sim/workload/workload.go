@@ -48,6 +48,7 @@ var Profiles = []Profile{Recoverable, Errors, Damage}
 type Result struct {
 	Seed       uint64
 	Profile    Profile
+	Program    string // as the case names it
 	Config     string // what the seed drew
 	Hash       uint64 // of the trace
 	Steps      int
@@ -65,7 +66,11 @@ type Result struct {
 
 // Replay is the command that runs the seed again.
 func (r Result) Replay() string {
-	return fmt.Sprintf("go run ./cmd/sim replay --seed %d --profile %s", r.Seed, r.Profile)
+	s := fmt.Sprintf("go run ./cmd/sim replay --seed %d --profile %s", r.Seed, r.Profile)
+	if r.Program != "" {
+		s += " --program " + r.Program
+	}
+	return s
 }
 
 // Program is what a run does in its world, and what it knows of the states that a power cut may leave.
@@ -149,7 +154,7 @@ func RunProgram(make Maker, c Case, told Watch) Result {
 		u.Fault.draw(r, c.Seed)
 	}
 	u.disk.SetHooks(simfs.Hooks{Watch: u.watch, Fault: u.fails})
-	out := Result{Seed: c.Seed, Profile: c.Profile,
+	out := Result{Seed: c.Seed, Profile: c.Profile, Program: c.Program,
 		Config: fmt.Sprintf("%v, stop at step %d, write-back %v, fault %v, %s", opt.Policy, opt.StopAt, opt.WriteBack, &u.Fault, config)}
 	res := sim.Run(opt, func(w *sim.World) {
 		u.world = w
