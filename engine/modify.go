@@ -86,6 +86,9 @@ type CollMod struct {
 	Index       bson.RawValue
 	ExpireAfter *int64 // expireAfterSeconds
 	Hidden      *bool
+	// PrepareUnique makes writes be refused that make a key double, and Unique the index unique, if it was prepared.
+	PrepareUnique *bool
+	Unique        bool
 	// Options are validator, validationLevel and validationAction, or a view's viewOn and pipeline, as far as they change.
 	Options bson.Raw
 }
@@ -94,6 +97,8 @@ type CollMod struct {
 type CollModResult struct {
 	ExpireAfterOld, ExpireAfterNew *int64
 	HiddenOld, HiddenNew           *bool
+	PrepareOld, PrepareNew         *bool
+	UniqueNew                      *bool
 }
 
 // CollMod changes a collection's options, or those of one of its indexes.
@@ -110,6 +115,11 @@ func (db *DB) CollMod(ctx context.Context, ns Namespace, m CollMod) (CollModResu
 	c.views = true
 	if err := db.checkViewMod(ctx, ns, &m); err != nil {
 		return result, err
+	}
+	if m.Unique {
+		if err := db.checkConvertible(ctx, ns, &m); err != nil {
+			return result, err
+		}
 	}
 	found, err := c.do(false, func(u *unit) error {
 		result = CollModResult{}
@@ -176,15 +186,24 @@ func (m *CollMod) options(e *env.Env, d *catalog.Definition) error {
 	return nil
 }
 
-func (m *CollMod) index(d *catalog.Definition, result *CollModResult) error {
+// find is the position of the index that is to change.
+func (m *CollMod) find(d *catalog.Definition) (int, error) {
 	names, err := namesToDrop(d, m.Index) // the same ways to tell an index, and _id cannot change either
+	if err != nil {
+		return 0, err
+	}
+	if len(names) != 1 || m.Index.Type == bson.TypeString && m.Index.StringValue() == "*" {
+		return 0, mongoerr.IndexNotFound.Errorf("cannot find index %s for ns %s", value.Brief(m.Index, 200), d.NS)
+	}
+	return d.Index(names[0]), nil
+}
+
+func (m *CollMod) index(d *catalog.Definition, result *CollModResult) error {
+	i, err := m.find(d)
 	if err != nil {
 		return err
 	}
-	if len(names) != 1 || m.Index.Type == bson.TypeString && m.Index.StringValue() == "*" {
-		return mongoerr.IndexNotFound.Errorf("cannot find index %s for ns %s", value.Brief(m.Index, 200), d.NS)
-	}
-	x := &d.Indexes[d.Index(names[0])]
+	x := &d.Indexes[i]
 	raw := x.Raw
 	if m.ExpireAfter != nil && !(x.Expires && x.ExpireAfter == *m.ExpireAfter) {
 		if x.Expires {
@@ -198,6 +217,18 @@ func (m *CollMod) index(d *catalog.Definition, result *CollModResult) error {
 		old := x.Hidden
 		result.HiddenOld, result.HiddenNew = &old, m.Hidden
 		raw = catalog.With(raw, "hidden", value.Bool(*m.Hidden))
+	}
+	if m.PrepareUnique != nil && *m.PrepareUnique != x.PrepareUnique && !x.Unique {
+		old := x.PrepareUnique
+		result.PrepareOld, result.PrepareNew = &old, m.PrepareUnique
+		raw = catalog.With(raw, "prepareUnique", value.Bool(*m.PrepareUnique))
+	}
+	if m.Unique && !x.Unique {
+		if !x.PrepareUnique {
+			return notPrepared(x.Name)
+		}
+		result.UniqueNew = &m.Unique
+		raw = catalog.With(catalog.With(raw, "prepareUnique", bson.RawValue{}), "unique", value.Bool(true))
 	}
 	x.IndexSpec, err = catalog.ParseIndexSpec(raw)
 	return err

@@ -58,7 +58,10 @@ func collMod(c *call) error {
 	for _, e := range []struct {
 		name string
 		v    *bool
-	}{{"hidden_old", res.HiddenOld}, {"hidden_new", res.HiddenNew}} {
+	}{
+		{"hidden_old", res.HiddenOld}, {"hidden_new", res.HiddenNew}, {"prepareUnique_old", res.PrepareOld}, {"prepareUnique_new", res.PrepareNew},
+		{"unique_new", res.UniqueNew},
+	} {
 		if e.v != nil {
 			c.out = bsoncore.AppendBooleanElement(c.out, e.name, *e.v)
 		}
@@ -84,17 +87,30 @@ func indexMod(doc bson.Raw, m *engine.CollMod) error {
 				m.Hidden = new(bool)
 			}
 			return true, f.bool(m.Hidden)
-		case "unique", "prepareUnique":
-			return true, f.unsupported()
+		case "prepareUnique":
+			if !f.null() {
+				m.PrepareUnique = new(bool)
+			}
+			return true, f.bool(m.PrepareUnique)
+		case "unique":
+			if err := f.bool(&m.Unique); err != nil {
+				return true, err
+			}
+			if !m.Unique && !f.null() {
+				return true, mongoerr.BadValue.Errorf("Cannot make index non-unique")
+			}
+			return true, nil
 		}
 		return false, nil
 	})
 	switch {
 	case err != nil:
 		return err
+	case m.Unique && m.PrepareUnique != nil:
+		return mongoerr.InvalidOptions.Errorf("collMod does not support making an index unique and changing prepareUnique at once")
 	case m.Index.Type == 0:
 		return mongoerr.InvalidOptions.Errorf("Must specify either index name or key pattern.")
-	case m.ExpireAfter == nil && m.Hidden == nil:
+	case m.ExpireAfter == nil && m.Hidden == nil && m.PrepareUnique == nil && !m.Unique:
 		return mongoerr.InvalidOptions.Errorf("no expireAfterSeconds, hidden, unique, or prepareUnique field")
 	}
 	return nil

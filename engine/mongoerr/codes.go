@@ -129,6 +129,7 @@ const (
 	APIVersionError                           Code = 322
 	APIStrictError                            Code = 323
 	UnsupportedOpQueryCommand                 Code = 352
+	CannotConvertIndexToUnique                Code = 359
 	CollectionUUIDMismatch                    Code = 361
 	ReauthenticationRequired                  Code = 391
 	SocketException                           Code = 9001
@@ -214,6 +215,7 @@ var names = map[Code]string{
 	WriteConcernTimeout:                       "WriteConcernTimeout",
 	MultipleErrorsOccurred:                    "MultipleErrorsOccurred",
 	ImmutableField:                            "ImmutableField",
+	CannotConvertIndexToUnique:                "CannotConvertIndexToUnique",
 	CannotCreateIndex:                         "CannotCreateIndex",
 	IndexAlreadyExists:                        "IndexAlreadyExists",
 	InvalidOptions:                            "InvalidOptions",

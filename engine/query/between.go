@@ -50,13 +50,13 @@ func (x *Index) boundary(what string, doc bson.Raw) ([]byte, error) {
 	for it := value.Elements(doc); it.Next(); {
 		i := len(p.Fields)
 		if x.Wild != nil || i == len(x.Fields) || x.Fields[i].Path != string(it.Name()) {
-			return nil, codeIncompatible.Errorf("The index chosen is not compatible with %s(): %s, and its key is %s", what, value.Brief(value.Document(doc), 200), x.Key)
+			return nil, codeIncompatible.Errorf("The index chosen is not compatible with %s(): %s, and its key is %s", what, value.Brief(value.Document(doc), 200), value.Brief(value.Document(x.Key), 200))
 		}
 		p.Fields = append(p.Fields, key.Field{Kind: x.Fields[i].Kind})
 		out = p.AppendField(out, i, it.Value())
 	}
 	if len(p.Fields) < len(x.Fields) {
-		return nil, codeIncompatible.Errorf("The index chosen is not compatible with %s(): %s, and its key is %s", what, value.Brief(value.Document(doc), 200), x.Key)
+		return nil, codeIncompatible.Errorf("The index chosen is not compatible with %s(): %s, and its key is %s", what, value.Brief(value.Document(doc), 200), value.Brief(value.Document(x.Key), 200))
 	}
 	return out, nil
 }

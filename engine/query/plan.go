@@ -305,6 +305,9 @@ func (pl *planner) hinted(p *Plan, indexes []*Index) error {
 			if !ok || d != 1 && d != -1 {
 				return mongoerr.FailedToParse.Errorf("$natural hint must be 1 or -1, but is %s", v)
 			}
+			if p.Min != nil || p.Max != nil {
+				return codeIncompatible.Errorf("min() and max() are keys of an index, and the hint $natural uses none")
+			}
 			p.scan = scan{kind: scanRecords, reverse: d < 0}
 			p.sorted = p.Sort == nil
 			return nil
