@@ -1,4 +1,5 @@
-// Command sim proves the engine, or shows where it fails: it runs seeds, replays one, and kills mutants.
+// Command sim proves the engine, or shows where it fails: it runs seeds, replays one, makes a failing one small, draws one, and
+// kills mutants.
 package main
 
 import (
@@ -7,14 +8,16 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-type commands struct {
+type commandLine struct {
 	Run     runCommand     `cmd:"" help:"Run seeds, and judge every crash image. Exits with 1 if one fails."`
-	Replay  replayCommand  `cmd:"" help:"Run one seed again, ending in the hash of its trace."`
+	Replay  replayCommand  `cmd:"" help:"Run one seed again, with its trace, ending in the trace's hash."`
+	Shrink  shrinkCommand  `cmd:"" help:"Find the least of a failing run that still fails in the same way."`
+	Report  reportCommand  `cmd:"" help:"Write any run as a page for a browser."`
 	Mutants mutantsCommand `cmd:"" help:"Put faults into the engine on purpose, and see that the tests notice each."`
 }
 
 func main() {
-	var c commands
+	var c commandLine
 	k := kong.Parse(&c, kong.Name("sim"), kong.Description("Simulate, and judge, MultiforaDB's engine."), kong.UsageOnError())
 	if err := k.Run(); err != nil {
 		k.Errorf("%v", err)

@@ -3,17 +3,33 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
+	"github.com/multiforadb/multiforadb/sim/report"
 	"github.com/multiforadb/multiforadb/sim/workload"
 )
 
 type replayCommand struct {
-	Seed    uint64 `help:"Which." required:""`
-	Profile string `help:"Of which profile: recoverable, errors or damage." enum:"recoverable,errors,damage" default:"recoverable"`
+	which
+	Quiet bool `help:"Without the trace."`
 }
 
+// Run runs the case again, prints what happens, and ends in the hash of the trace.
 func (c *replayCommand) Run() error {
-	r := workload.Run(c.Seed, workload.Profile(c.Profile))
+	which, err := c.read()
+	if err != nil {
+		return err
+	}
+	var r workload.Result
+	if c.Quiet {
+		r = play(which, workload.Watch{})
+	} else {
+		rec := report.Record(which, play)
+		if err := rec.Trace(os.Stdout); err != nil {
+			return err
+		}
+		r = rec.Result
+	}
 	fmt.Printf("seed %d  profile %s\nconfig: %s\nsteps %d  crash images %d  operations %d  faults %d\njudged: %+v\n", r.Seed, r.Profile, r.Config,
 		r.Steps, r.Images, r.Operations, r.Faults, r.Judged)
 	if r.Err != nil {
@@ -21,7 +37,29 @@ func (c *replayCommand) Run() error {
 	}
 	fmt.Printf("hash %x\n", r.Hash)
 	if r.Err != nil {
-		return errors.New("the seed fails")
+		return errors.New("the run fails")
 	}
 	return nil
+}
+
+type reportCommand struct {
+	which
+	Out string `help:"The file to write." required:"" placeholder:"FILE.html"`
+}
+
+// Run records the case and writes the page.
+func (c *reportCommand) Run() error {
+	which, err := c.read()
+	if err != nil {
+		return err
+	}
+	return writeReport(report.Record(which, play), c.Out, c.command())
+}
+
+func writeReport(rec *report.Recording, file, command string) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(rec.WriteHTML(f, command), f.Close())
 }

@@ -18,11 +18,12 @@ type runCommand struct {
 	Seed    uint64        `help:"The first." default:"1"`
 	For     time.Duration `help:"Go on with new seeds for this long, whatever --seeds says."`
 	Profile string        `help:"Which faults: recoverable, errors, damage or all." enum:"recoverable,errors,damage,all" default:"all"`
+	Program string        `help:"Over which layer: storage, commands, or any, each with every second seed." enum:"storage,commands,any" default:"any"`
 	Jobs    int           `help:"How many at once; 0 is one for each processor." default:"0"`
 }
 
-// twice is how many seeds there are for one that runs twice: the hashes of its traces must be equal.
-const twice = 50
+// twice is how many seeds there are for two that run twice, one of each program: the hashes of the traces must be equal.
+const twice = 100
 
 // totals are what all runs together did.
 type totals struct {
@@ -40,11 +41,6 @@ func (t totals) String() string {
 		t.seeds, t.images, t.operations, t.faults, hit, len(all), t.failures)
 }
 
-type job struct {
-	seed    uint64
-	profile workload.Profile
-}
-
 // Run runs seeds until they or the time are used up.
 func (c *runCommand) Run() error {
 	profiles := workload.Profiles
@@ -53,12 +49,12 @@ func (c *runCommand) Run() error {
 	}
 	probe.Count()
 	began := time.Now()
-	queue := make(chan job)
+	queue := make(chan workload.Case)
 	go func() {
 		defer close(queue)
 		for n := uint64(0); c.For == 0 && n < c.Seeds || c.For > 0 && time.Since(began) < c.For; n++ {
 			for _, p := range profiles {
-				queue <- job{c.Seed + n, p}
+				queue <- workload.Case{Seed: c.Seed + n, Profile: p, Program: programOf(c.Program)}
 			}
 		}
 	}()
@@ -71,8 +67,8 @@ func (c *runCommand) Run() error {
 	}
 	for range c.Jobs {
 		wg.Go(func() {
-			for j := range queue {
-				r := j.run()
+			for one := range queue {
+				r := run(one)
 				mu.Lock()
 				sum.seeds++
 				sum.images += r.Images
@@ -110,12 +106,12 @@ func (c *runCommand) Run() error {
 }
 
 // run runs a seed; one in so many twice.
-func (j job) run() workload.Result {
-	r := workload.Run(j.seed, j.profile)
-	if r.Err != nil || j.seed%twice != 0 {
+func run(c workload.Case) workload.Result {
+	r := play(c, workload.Watch{})
+	if r.Err != nil || c.Seed%twice > 1 {
 		return r
 	}
-	if again := workload.Run(j.seed, j.profile); again.Hash != r.Hash || again.Images != r.Images {
+	if again := play(c, workload.Watch{}); again.Hash != r.Hash || again.Images != r.Images {
 		r.Err = fmt.Errorf("the same seed ran in two ways: hash %x, then %x; %d images, then %d", r.Hash, again.Hash, r.Images, again.Images)
 	}
 	return r

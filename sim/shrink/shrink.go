@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/multiforadb/multiforadb/sim"
 	"github.com/multiforadb/multiforadb/sim/workload"
@@ -26,8 +27,9 @@ import (
 type Options struct {
 	// Run runs a case; nil is workload.RunCase.
 	Run func(workload.Case, workload.Watch) workload.Result
-	// Runs is how many runs it may take; 0 is 2000.
+	// Runs is how many runs it may take, and For how long: 2000 if both are 0. Then what was found so far is the answer.
 	Runs int
+	For  time.Duration
 	// Progress, if it is not nil, is told what has become smaller.
 	Progress func(string)
 }
@@ -60,10 +62,10 @@ func Shrink(c workload.Case, o Options) (*Shrunk, error) {
 	if o.Run == nil {
 		o.Run = workload.RunCase
 	}
-	if o.Runs == 0 {
+	if o.Runs == 0 && o.For == 0 {
 		o.Runs = 2000
 	}
-	s := &shrinker{o: o}
+	s := &shrinker{o: o, began: time.Now()}
 	s.found = s.run(c)
 	if s.found.Err == nil {
 		return nil, ErrGreen
@@ -93,6 +95,7 @@ func Shrink(c workload.Case, o Options) (*Shrunk, error) {
 
 type shrinker struct {
 	o     Options
+	began time.Time
 	runs  int
 	class string
 	image bool // the failure is one of a crash image
@@ -106,16 +109,23 @@ func (s *shrinker) run(c workload.Case) workload.Result {
 	return s.o.Run(c, workload.Watch{})
 }
 
+// spent reports whether it is enough.
+func (s *shrinker) spent() bool {
+	return s.o.Runs > 0 && s.runs >= s.o.Runs || s.o.For > 0 && time.Since(s.began) > s.o.For
+}
+
 func (s *shrinker) same(r workload.Result) bool { return r.Err != nil && r.Class == s.class }
 
 // fails looks for the failure in a case whose power cut, if it needs one, is not settled: by every way in turn.
 func (s *shrinker) fails(c workload.Case, ways ...[]sim.Switch) bool {
 	c.Edit.Cut, c.Edit.Share = nil, 1
-	if !s.image {
+	if s.image {
+		c.Edit.Kind = s.found.Cut.Kind // elsewhere the failure is less likely, and images cost time
+	} else {
 		c.Edit.Cut = &workload.Cut{At: -1} // no image at all
 	}
 	for _, way := range ways {
-		if s.runs >= s.o.Runs {
+		if s.spent() {
 			return false
 		}
 		c.Edit.Switches = way
@@ -190,23 +200,16 @@ func (s *shrinker) switches(c workload.Case) workload.Case {
 	return c
 }
 
-// settle takes the switches that were really made, and the image that failed, and sees that they are all it needs.
+// settle takes the switches that the last run that failed has made, and its image, and sees that they are all it needs.
 func (s *shrinker) settle(c workload.Case) (workload.Case, error) {
-	c.Edit.Share, c.Edit.Cut = 1, nil
-	if !s.image {
-		c.Edit.Cut = &workload.Cut{At: -1}
+	c.Edit.Switches = append([]sim.Switch{}, s.found.Switches...)
+	c.Edit.Share, c.Edit.Kind, c.Edit.Cut = 0, "", &workload.Cut{At: -1}
+	if s.image {
+		c.Edit.Cut = s.found.Cut
 	}
-	r := s.run(c)
-	if !s.same(r) {
+	if r := s.run(c); !s.same(r) {
 		return c, fmt.Errorf("the failure does not come again: %v", r.Err)
 	}
-	if s.image {
-		c.Edit.Cut, c.Edit.Share = r.Cut, 0
-	}
-	if r = s.run(c); !s.same(r) {
-		return c, fmt.Errorf("the failure does not come again with one image alone: %v", r.Err)
-	}
-	s.found = r
 	return c, nil
 }
 
@@ -224,7 +227,7 @@ func (s *shrinker) losses(c workload.Case) workload.Case {
 	}
 	if s.same(s.run(with(choice.Lost))) {
 		left := least(choice.Lost, func(lost []simfs.Loss) bool {
-			if s.runs >= s.o.Runs || !s.same(s.run(with(lost))) {
+			if s.spent() || !s.same(s.run(with(lost))) {
 				return false
 			}
 			s.tell("%d lost", len(lost))
