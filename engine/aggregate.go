@@ -45,6 +45,7 @@ type Aggregation struct {
 	counts      func(n int64) bson.Raw
 
 	disk spill.Disk        // nil: in memory only
+	each []int64           // for explain: how many documents each stage has given; nil: nobody asks
 	out  pipeline.Iterator // nil before the first batch
 	buf  bson.Raw          // the document that the stages look at
 	over bool              // out has no more
@@ -107,7 +108,7 @@ func (db *DB) aggregation(ctx context.Context, ns Namespace, a Aggregate) (*Aggr
 		return nil, mongoerr.InvalidNamespace.Errorf("{aggregate: 1} is not valid for a pipeline that reads a collection; it must begin with $documents or $currentOp")
 	}
 	r.query, err = db.frontQuery(in, r.pipe.Prefix().Find)
-	r.query.Hint, r.query.Disk, r.query.Fields = a.Hint, r.disk, r.pipe.Prefix().Fields
+	r.query.Hint, r.query.Disk, r.query.Fields, r.query.Distinct = a.Hint, r.disk, r.pipe.Prefix().Fields, r.pipe.Prefix().Distinct
 	stages := r.pipe.Stages()
 	r.find = len(stages) == 0 && r.pipe.NeedsSource()
 	r.flows = flow(stages)
@@ -227,7 +228,7 @@ func (a *Aggregation) read(ctx context.Context, f func() error) error {
 			}
 		}
 		if a.out == nil {
-			a.out = a.pipe.Run(front{a})
+			a.out = a.pipe.RunCounted(front{a}, a.each)
 		}
 		err := f()
 		if a.over = a.over || err != nil; a.over {
@@ -280,6 +281,22 @@ func (a *Aggregation) gather() error {
 	var err error
 	a.left = a.rest.Len()
 	a.reader, err = a.rest.Reader()
+	return err
+}
+
+// drain runs the pipeline to its end for nothing but its figures.
+func (a *Aggregation) drain(ctx context.Context) error {
+	err := a.read(ctx, func() error {
+		for {
+			doc, err := a.next()
+			if doc == nil || err != nil {
+				return err
+			}
+		}
+	})
+	if e := a.Close(); err == nil {
+		err = e
+	}
 	return err
 }
 

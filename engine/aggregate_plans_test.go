@@ -94,3 +94,43 @@ func TestAggregationPlansAgree(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupsByIndex holds that groups that their first documents decide are found by jumping from value to value in an index.
+func TestGroupsByIndex(t *testing.T) {
+	db := open(t)
+	createIndex(t, db, `{key: {k: 1, b: -1}, name: "kb"}`)
+	for i := range 1000 {
+		insert(t, db, fmt.Sprintf("{k: %d, b: %d, c: 1}", i%5, i))
+	}
+	for _, c := range []struct {
+		stages     []string
+		scan, want string
+		keys, docs int64
+	}{
+		{[]string{`{$group: {_id: "$k"}}`, `{$sort: {_id: 1}}`}, "DISTINCT_SCAN", "{_id: 0} {_id: 1} {_id: 2} {_id: 3} {_id: 4}", 10, 0},
+		{[]string{`{$sort: {k: 1, b: -1}}`, `{$group: {_id: "$k", b: {$first: "$b"}}}`, `{$match: {_id: {$gt: 2}}}`}, "DISTINCT_SCAN", "{_id: 3, b: 998} {_id: 4, b: 999}", 5, 0},
+		{[]string{`{$sort: {k: -1, b: 1}}`, `{$group: {_id: "$k", c: {$first: "$c"}, b: {$first: "$b"}}}`, `{$match: {b: {$lt: 2}}}`}, "DISTINCT_SCAN", "{_id: 1, c: 1, b: 1} {_id: 0, c: 1, b: 0}", 10, 5},
+		{[]string{`{$sort: {k: 1, b: -1}}`, `{$group: {_id: "$k", b: {$last: "$b"}}}`, `{$match: {_id: 3}}`}, "IXSCAN", "{_id: 3, b: 3}", 201, 0},
+	} {
+		got := strings.TrimSpace(strings.ReplaceAll(results(t, aggregate(t, db, c.stages...), 100), "\n", " "))
+		if got != c.want {
+			t.Errorf("%v: %s", c.stages, got)
+		}
+		plan, err := db.ExplainAggregate(context.Background(), ns, Aggregate{Stages: docs(c.stages...)}, ExecutionStats)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := value.Text(value.Document(plan))
+		if !strings.Contains(text, c.scan) {
+			t.Errorf("%v: no %s: %s", c.stages, c.scan, text)
+		}
+		front := plan.Lookup("stages", "0", "$cursor", "executionStats")
+		keys, read := front.Document().Lookup("totalKeysExamined").AsInt64(), front.Document().Lookup("totalDocsExamined").AsInt64()
+		if keys > c.keys || read > c.docs {
+			t.Errorf("%v: %d keys and %d documents were examined, and %d and %d would do", c.stages, keys, read, c.keys, c.docs)
+		}
+		if n := plan.Lookup("stages", "1", "nReturned").AsInt64(); n == 0 || n > 5 {
+			t.Errorf("%v: %d groups", c.stages, n)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/multiforadb/multiforadb/engine/query"
 	"github.com/multiforadb/multiforadb/engine/storage"
+	"github.com/multiforadb/multiforadb/engine/value"
 )
 
 // Verbosity says how much Explain tells.
@@ -52,7 +53,7 @@ func (db *DB) ExplainOver(ctx context.Context, ns Namespace, f Find, v Verbosity
 }
 
 // ExplainAggregate is Explain for a pipeline. If there are stages behind the find that it begins with, they are told as they are run,
-// behind a stage $cursor; they are not executed.
+// behind a stage $cursor, with the number of documents that each gives if v asks for it. A pipeline that writes is not executed.
 func (db *DB) ExplainAggregate(ctx context.Context, ns Namespace, a Aggregate, v Verbosity) (bson.Raw, error) {
 	r, err := db.aggregation(ctx, ns, a)
 	if err != nil {
@@ -69,7 +70,17 @@ func (db *DB) ExplainAggregate(ctx context.Context, ns Namespace, a Aggregate, v
 		}
 		stages = append(stages, bson.D{{Key: "$cursor", Value: reply[1:]}})
 	}
-	for _, s := range r.pipe.Stages() {
+	list := r.pipe.Stages()
+	if _, writes := r.pipe.Writes(); v > QueryPlanner && !writes {
+		r.each = make([]int64, len(list))
+		if err := r.drain(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for i, s := range list {
+		if r.each != nil {
+			s = appendField(clone(s), "nReturned", value.Int64(r.each[i]))
+		}
 		stages = append(stages, s)
 	}
 	return bson.Marshal(bson.D{{Key: "explainVersion", Value: "1"}, {Key: "stages", Value: stages}})

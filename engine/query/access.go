@@ -130,6 +130,9 @@ func (a *access) nextEntry() (uint64, bool, error) {
 		} else {
 			v, a.seekBuf = a.bounds.forward(k, a.seekBuf[:0])
 		}
+		if v == inside && a.distinct && a.sameAsLast(k) {
+			v = outside
+		}
 		switch v {
 		case inside:
 			a.place = append(a.place[:0], k...)
@@ -154,6 +157,24 @@ func (a *access) nextEntry() (uint64, bool, error) {
 		err = a.entries.Err()
 	}
 	return 0, false, err
+}
+
+// sameAsLast says whether an entry has the first field of the last one that was given, and if so puts into seekBuf where the next value
+// begins.
+func (a *access) sameAsLast(k []byte) bool {
+	n := key.FieldLen(k, a.index.Fields[0].Kind == key.Descending)
+	if a.place == nil || !bytes.HasPrefix(a.place, k[:n]) {
+		return false
+	}
+	a.seekBuf = append(a.seekBuf[:0], k[:n]...)
+	if a.reverse {
+		return true
+	}
+	next := key.Successor(a.seekBuf)
+	if next != nil {
+		a.seekBuf = next
+	}
+	return next != nil
 }
 
 // step moves to the entry after the last one, opening the index first if need be.

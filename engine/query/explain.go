@@ -134,8 +134,12 @@ func (s *scan) explainIndex(p *Plan) bson.D {
 			bounds = append(bounds, bson.E{Key: e.name, Value: e.key})
 		}
 	}
+	name := "IXSCAN"
+	if s.distinct {
+		name = "DISTINCT_SCAN"
+	}
 	return bson.D{
-		{Key: "stage", Value: "IXSCAN"}, {Key: "keyPattern", Value: s.index.Key}, {Key: "indexName", Value: s.index.Name},
+		{Key: "stage", Value: name}, {Key: "keyPattern", Value: s.index.Key}, {Key: "indexName", Value: s.index.Name},
 		{Key: "isMultiKey", Value: s.index.Multikey != 0}, {Key: "isUnique", Value: s.index.Unique}, {Key: "isSparse", Value: s.index.Sparse},
 		{Key: "isPartial", Value: s.index.Partial != nil}, {Key: "indexVersion", Value: 2}, {Key: "direction", Value: direction(s.reverse)},
 		{Key: "indexBounds", Value: bounds},

@@ -54,6 +54,8 @@ type Query struct {
 	Skip    int64
 	Limit   int64         // 0: none
 	Hint    bson.RawValue // zero, an index's name, its key pattern, or {$natural: ±1}
+	// Distinct is a path of whose values the first document each is enough, in the order of Sort; "": all documents are asked for.
+	Distinct string
 	// SortMemory bounds what a sort may keep in memory, in bytes; Disk takes what is more, and nil refuses it.
 	SortMemory int
 	Disk       spill.Disk
@@ -101,8 +103,10 @@ type scan struct {
 	sets    []set // of the fields, for explain
 	reverse bool
 	settled []match.Node // tests that need not be made again
-	parts   []scan       // of a union or merge
-	id      []byte       // of scanID: the key
+	// distinct says that one entry for each value of the first field is enough.
+	distinct bool
+	parts    []scan // of a union or merge
+	id       []byte // of scanID: the key
 
 	merge, mergeLen int // of a part of a merge: the fields that are compared; 0 fields are all that follow
 
@@ -121,6 +125,7 @@ func New(q Query, indexes []*Index, estimate Estimate) (*Plan, error) {
 		return nil, err
 	}
 	p.residual = p.scan.residual(q.Filter)
+	p.scan.distinct = p.scan.kind == scanIndex && p.sorted && p.residual == nil && p.Skip == 0 && p.Limit == 0 && p.distinct(p.scan.index)
 	p.cover = newCover(p)
 	if p.ReturnKey && !p.sorted {
 		return nil, mongoerr.NotImplemented.Errorf("returnKey with a sort that no index gives is not implemented")
@@ -192,6 +197,12 @@ type planner struct {
 	memo     map[string][]limit
 }
 
+// distinct says whether the entries of x, which are in the order of its first field, tell the values of the path of Distinct apart.
+func (q *Query) distinct(x *Index) bool {
+	return q.Distinct != "" && x.Fields[0].Path == q.Distinct && x.Fields[0].Kind != key.Hashed && x.Wild == nil && x.path == "" && x.Multikey == 0 &&
+		!x.Sparse && x.Partial == nil && collation.Same(x.Collation, q.Collation)
+}
+
 // idScan is the plan for {_id: value}.
 func idScan(root match.Node, indexes []*Index, coll *collation.Collation) (scan, bool) {
 	n, ok := root.(*match.Comparison)
@@ -222,7 +233,7 @@ func (pl *planner) choose(p *Plan, indexes []*Index) {
 				c = m
 			}
 		}
-		if c.limited || c.sorted && p.Sort != nil {
+		if c.limited || c.sorted && p.Sort != nil || p.Sort == nil && p.Filter.All() && p.distinct(x) {
 			best = append(best, c)
 		}
 	}

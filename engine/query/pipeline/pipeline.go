@@ -135,18 +135,33 @@ func Split(v bson.RawValue) ([]bson.Raw, error) {
 }
 
 // Run runs what comes behind the prefix over src, which it closes.
-func (p *Pipeline) Run(src Iterator) Iterator { return p.run(src, p.steps[p.front:]) }
+func (p *Pipeline) Run(src Iterator) Iterator { return p.run(src, p.steps[p.front:], nil) }
+
+// RunCounted is Run for explain: returned[i] becomes how many documents number i of Stages has given.
+func (p *Pipeline) RunCounted(src Iterator, returned []int64) Iterator {
+	return p.run(src, p.steps[p.front:], returned)
+}
 
 // RunAll runs the whole pipeline over all documents of the collection.
-func (p *Pipeline) RunAll(src Iterator) Iterator { return p.run(src, p.steps) }
+func (p *Pipeline) RunAll(src Iterator) Iterator { return p.run(src, p.steps, nil) }
 
-func (p *Pipeline) run(src Iterator, steps []step) Iterator {
+func (p *Pipeline) run(src Iterator, steps []step, returned []int64) Iterator {
 	it := ticking(p.opts.Context, src)
-	for _, s := range steps {
+	for i, s := range steps {
 		it = s.run(it)
 		switch it.(type) {
 		case *delayed, *sorted: // what they give may be as much as what they have read
 			it = ticking(p.opts.Context, it)
+		}
+		if returned != nil {
+			counted := it
+			it = over(counted, func() (bson.Raw, error) {
+				doc, err := counted.Next()
+				if doc != nil {
+					returned[i]++
+				}
+				return doc, err
+			})
 		}
 	}
 	return it

@@ -5,6 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/multiforadb/multiforadb/engine/query/sortkey"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
@@ -14,6 +15,8 @@ type Prefix struct {
 	// Fields are the paths whose values the rest looks at and the result is made of, so that a plan may leave out others; nil if
 	// documents are needed whole.
 	Fields []string
+	// Distinct is a path of whose values the first document each is enough, in the order of Sort; "": all documents are asked for.
+	Distinct string
 }
 
 // Prefix is the front of the pipeline.
@@ -56,6 +59,23 @@ func (p *parser) split(r *Pipeline) {
 	}
 	r.front = i
 	r.prefix.Fields = r.reads(r.steps[i:])
+	if g, ok := at(i).(*groupStage); ok && r.prefix.Skip == 0 && r.prefix.Limit == 0 {
+		r.prefix.Distinct = g.distinct(r.prefix.Sort)
+	}
+}
+
+// distinct is the path that the groups are by, if all that is said of a group is said by its first document in the order of sort.
+func (s *groupStage) distinct(sort *sortkey.Spec) string {
+	path, ok := s.id.Field()
+	if !ok || sort == nil && len(s.accs) > 0 || sort != nil && (sort.Natural() != 0 || sort.Fields()[0].Path != path) {
+		return ""
+	}
+	for _, a := range s.accs {
+		if _, ok := a.make().(*first); !ok {
+			return ""
+		}
+	}
+	return path
 }
 
 // reads are the paths that stages need of the documents they are given; nil is all.
