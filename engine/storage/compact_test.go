@@ -106,3 +106,58 @@ func TestCompactShrinksTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// What checkpoints have not written yet is in memory only: a compaction leaves it where it is, and comes to an end.
+func TestCompactLeavesWhatIsNotWritten(t *testing.T) {
+	w := newWorld(t, rand.New(rand.NewPCG(*fromFlag, 12)), simfs.Options{})
+	if err := errors.Join(w.open(), w.create()); err != nil {
+		t.Fatal(err)
+	}
+	id, mc := w.pick()
+	put := func(n int) (rids []RecordID) {
+		for range n {
+			record := w.bytes(3000)
+			var rid RecordID
+			if err := w.write(func(wr *Writer) (err error) {
+				rid, err = wr.Lock(id).Insert(record)
+				return err
+			}, func() { mc.records[rid] = string(record) }); err != nil {
+				t.Fatal(err)
+			}
+			rids = append(rids, rid)
+		}
+		return rids
+	}
+	old := put(40)
+	if err := errors.Join(w.wait(), w.s.Checkpoint()); err != nil {
+		t.Fatal(err)
+	}
+	mark := w.s.alloc.Truncatable()
+	put(40)
+	for _, rid := range old { // room in front
+		if err := w.write(func(wr *Writer) error { return wr.Lock(id).Remove(rid) }, func() { delete(mc.records, rid) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.wait(), w.s.Checkpoint(), w.s.Checkpoint()); err != nil {
+		t.Fatal(err)
+	}
+	put(20)
+	if err := w.wait(); err != nil {
+		t.Fatal(err)
+	}
+	steps := 0
+	c := compaction{s: w.s, mark: mark}
+	if err := c.run(func() error {
+		if steps++; steps > 500 {
+			return errStopped
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.sound("compacted")
+	if err := w.s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
