@@ -13,8 +13,9 @@ import (
 // cover makes documents of the entries of an index, with those of its fields that a plan needs, so that it need not fetch them. They
 // stand in the order of the key, as in MongoDB.
 type cover struct {
-	pattern key.Pattern
-	root    coverNode
+	pattern   key.Pattern
+	root      coverNode
+	projected bool // they are what the projection makes of them
 }
 
 // coverNode is a name: a field of the index, or a document of several.
@@ -34,10 +35,14 @@ func newCover(p *Plan) *cover {
 		return nil
 	}
 	needed, ok := p.needs()
-	if !ok {
+	if !ok || len(needed) == 0 {
 		return nil
 	}
 	c := &cover{}
+	if p.Project != nil && !p.OnlyIDs && p.sorted {
+		list, _ := p.Project.Reads()
+		c.projected = len(list) == len(needed)
+	}
 	found := 0
 	for i, f := range s.index.Fields {
 		c.pattern.Fields = append(c.pattern.Fields, key.Field{Kind: f.Kind})
@@ -104,13 +109,11 @@ type covered struct {
 	*cover
 	decoder key.Decoder
 	doc     []byte
+	fetched bool // the entry did not tell enough, so that the document was fetched
 }
 
 // document makes a document of an entry. It is nil if the entry does not tell enough. It dies with the next one.
 func (c *covered) document(entry, trailer []byte) (bson.Raw, error) {
-	if len(c.root.children) == 0 {
-		return noFields, nil
-	}
 	c.decoder.Pattern = c.pattern
 	values, err := c.decoder.Decode(entry, trailer)
 	if err != nil {

@@ -116,7 +116,7 @@ func (r *Run) Next() bool {
 		}
 		r.returned++
 		r.id, r.doc = id, doc
-		if r.plan.Project != nil && !r.plan.ReturnKey {
+		if r.plan.Project != nil && !r.plan.ReturnKey && (r.cover == nil || !r.cover.projected || r.fetched) {
 			if r.out, r.err = r.plan.Project.Apply(r.out[:0], doc); r.err != nil {
 				return false
 			}
@@ -162,6 +162,7 @@ func (r *Run) match() (uint64, bson.Raw, bool, error) {
 			if doc, err = r.covered.document(r.place, r.entries.Value()); err != nil {
 				return 0, nil, false, fmt.Errorf("index %s, record %d: %w", r.index.Name, id, err)
 			}
+			r.fetched = doc == nil
 		}
 		if doc == nil && (r.plan.residual != nil || !r.plan.OnlyIDs || !r.plan.sorted) {
 			if doc, err = r.fetch(id); err != nil {
