@@ -16,8 +16,8 @@
 // An entry's key is the document's key in the index (package key) and the RecordID behind it, in unique indexes, too: whether a key is taken is
 // looked up under the collection's lock. Its value is what the key forgets. The index on _id is tree 1 of its collection.
 //
-// An index build keeps the collection's writers waiting, and its readers not. The first of its writes enters the index as being
-// built, the last as ready, those between put entries. An index that is found half-built at Open is dropped: nobody was told that it exists.
+// An index build runs beside writers: they keep what it has put up to date, and tell it of the records that it need not put (side.go). The first
+// of its writes enters the index as being built, the last as ready. One that is found half-built at Open is dropped: nobody was told that it exists.
 // A path on which a document has had an array stays known as such (Multikey) as long as the index lives; the planner depends on it.
 //
 // # One insert, from socket to disk
