@@ -18,7 +18,7 @@ import (
 // the new number as a key into the collection's tree and stores a record of its own. So in every state that anyone may see
 // the tree holds exactly the keys 1 … counter, and there is one record for each, and one more. Lookers write nothing: what
 // they saw at head must be durable when their reply comes. Readers look at snapshots, and at each of them twice. A churner
-// makes and drops collections.
+// makes and drops collections, and a compactor moves everything to the front of the file.
 
 const counters = 3
 
@@ -239,6 +239,16 @@ func (u *counting) looker(w *sim.World, s *storage.Store, name string, rounds in
 	}
 }
 
+// compactor moves everything to the front of the file, and gives back the rest.
+func (u *counting) compactor(w *sim.World, s *storage.Store, name string, rounds int) {
+	for round := range rounds {
+		u.Do(name, round, "compact the file", func() string {
+			freed, err := s.Compact(func() error { return nil })
+			return u.outcome(w, s, err, freed)
+		})
+	}
+}
+
 // outcome is what a client says of an operation. One that must not have failed ends the world.
 func (u *counting) outcome(w *sim.World, s *storage.Store, err error, result any) string {
 	switch {
@@ -304,6 +314,9 @@ func (u *counting) Main(w *sim.World) {
 	if r.IntN(2) == 0 {
 		mine := rand.New(rand.NewPCG(r.Uint64(), 5))
 		tasks = append(tasks, func() { u.churn(w, s, "churn", mine, 4) })
+	}
+	if r.IntN(3) == 0 {
+		tasks = append(tasks, func() { u.compactor(w, s, "compactor", 2) })
 	}
 	w.Parallel("client", tasks...)
 	if s.Failed() != nil {
