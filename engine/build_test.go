@@ -19,15 +19,19 @@ import (
 
 var (
 	buildSeed  = flag.Uint64("build.seed", 0, "run TestIndexBuildsBesideWriters with this seed alone")
-	buildSeeds = flag.Int("build.seeds", 60, "how many seeds TestIndexBuildsBesideWriters runs")
+	buildSeeds = flag.Int("build.seeds", 40, "how many seeds TestIndexBuildsBesideWriters runs")
 )
 
-// builder builds indexes in a simulated world while others write and drop.
+// builder builds indexes in a simulated world while others write and drop. Now and then a crash image of the disk is opened and checked.
 type builder struct {
-	r  *rand.Rand
-	db *DB
+	r   *rand.Rand
+	db  *DB
+	opt Options
 
-	built, failed, aborted int
+	built, failed, aborted, images int
+
+	judging bool
+	fault   error
 }
 
 func TestIndexBuildsBesideWriters(t *testing.T) {
@@ -39,7 +43,10 @@ func TestIndexBuildsBesideWriters(t *testing.T) {
 	for seed := first; seed <= last; seed++ {
 		b := builder{r: rand.New(rand.NewPCG(seed, 11))}
 		res := sim.Run(sim.Options{Seed: seed, Steps: 4_000_000, Disk: simfs.Options{}, Buggify: func(string) bool { return true }}, func(w *sim.World) {
-			if err := b.run(w); err != nil {
+			w.FS().SetHooks(simfs.Hooks{Watch: func(simfs.Event) { b.watch(w.FS(), seed) }})
+			err := b.run(w)
+			w.FS().SetHooks(simfs.Hooks{})
+			if err = errors.Join(b.fault, err); err != nil {
 				w.Fail(err)
 			}
 		})
@@ -47,12 +54,62 @@ func TestIndexBuildsBesideWriters(t *testing.T) {
 		if res.Err != nil {
 			t.Fatalf("%v\nreplay: go test ./engine -run TestIndexBuildsBesideWriters -build.seed=%d", res.Err, seed)
 		}
-		sum.built, sum.failed, sum.aborted = sum.built+b.built, sum.failed+b.failed, sum.aborted+b.aborted
+		sum.built, sum.failed, sum.aborted, sum.images = sum.built+b.built, sum.failed+b.failed, sum.aborted+b.aborted, sum.images+b.images
 	}
-	t.Logf("%d built, %d failed, %d aborted", sum.built, sum.failed, sum.aborted)
-	if *buildSeed == 0 && (sum.built == 0 || sum.failed == 0 || sum.aborted == 0) {
+	t.Logf("%d built, %d failed, %d aborted, %d crash images", sum.built, sum.failed, sum.aborted, sum.images)
+	if *buildSeed == 0 && (sum.built == 0 || sum.failed == 0 || sum.aborted == 0 || sum.images == 0) {
 		t.Error("something never happened")
 	}
+}
+
+// watch crashes the disk at some of its events, on the side.
+func (b *builder) watch(disk *simfs.FS, seed uint64) {
+	if b.judging || b.fault != nil || b.db == nil || b.r.IntN(300) != 0 {
+		return
+	}
+	b.judging = true
+	defer func() { b.judging = false }()
+	for _, choice := range append(disk.Choices(b.r.Uint64(), 1), simfs.Choice{Gen: simfs.Killed}) {
+		image := disk.Crash(choice)
+		res := sim.Run(sim.Options{Seed: seed, FS: image}, func(w *sim.World) {
+			opt := b.opt
+			opt.Env = w.Env()
+			if err := checkImage(opt); err != nil {
+				w.Fail(fmt.Errorf("after a crash, %v: %w", choice, err))
+			}
+		})
+		image.Discard()
+		b.images++
+		if b.fault = res.Err; b.fault != nil {
+			return
+		}
+	}
+}
+
+// checkImage opens a database that a crash has left: its indexes agree with its documents, and none is half-built.
+func checkImage(opt Options) error {
+	db, err := Open("/db", opt)
+	if err != nil {
+		return err
+	}
+	if err := checkAll(db); err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+func checkAll(db *DB) error {
+	var faults []error
+	if err := db.Check(context.Background(), func(f error) { faults = append(faults, f) }); err != nil || len(faults) > 0 {
+		return fmt.Errorf("check: %v, %w", err, errors.Join(faults...))
+	}
+	return db.read(func(sn *storage.Snapshot) error {
+		c, _, err := db.collection(sn, ns)
+		if err == nil && c != nil && c.def.Ready() != len(c.def.Indexes) {
+			err = fmt.Errorf("an index is being built, and nobody builds it")
+		}
+		return err
+	})
 }
 
 func (b *builder) document(id int) bson.Raw {
@@ -65,7 +122,8 @@ func (b *builder) document(id int) bson.Raw {
 
 func (b *builder) run(w *sim.World) (err error) {
 	ctx := context.Background()
-	if b.db, err = Open("/db", Options{Env: w.Env(), TTLSweep: -1, Storage: storage.Options{SegmentSize: 256 << 10, BlockSize: 16 << 10, Reserve: 32, MapReserve: 1 << 28}}); err != nil {
+	b.opt = Options{Env: w.Env(), TTLSweep: -1, Storage: storage.Options{SegmentSize: 256 << 10, BlockSize: 16 << 10, Reserve: 32, MapReserve: 1 << 28}}
+	if b.db, err = Open("/db", b.opt); err != nil {
 		return err
 	}
 	n := 50 + b.r.IntN(150)
@@ -114,18 +172,7 @@ func (b *builder) run(w *sim.World) (err error) {
 	if fault != nil {
 		return fault
 	}
-	var faults []error
-	if err := b.db.Check(ctx, func(f error) { faults = append(faults, f) }); err != nil || len(faults) > 0 {
-		return fmt.Errorf("check: %v, %w", err, errors.Join(faults...))
-	}
-	err = b.db.read(func(sn *storage.Snapshot) error {
-		c, _, err := b.db.collection(sn, ns)
-		if err == nil && c != nil && c.def.Ready() != len(c.def.Indexes) {
-			err = fmt.Errorf("an index is still being built, and nobody builds it")
-		}
-		return err
-	})
-	if err != nil {
+	if err := checkAll(b.db); err != nil {
 		return err
 	}
 	return b.db.Close()
