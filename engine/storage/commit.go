@@ -18,6 +18,7 @@ type batch struct {
 
 	touched []*coll
 	born    []page.Run
+	bornAt  map[page.ID]int // where the single pages among them are
 	retired []retired
 	spans   []span
 	extents []extentChange
@@ -39,7 +40,7 @@ type extentChange struct {
 }
 
 func (s *Store) newBatch(seq uint64) *batch {
-	b := &batch{seq: seq}
+	b := &batch{seq: seq, bornAt: make(map[page.ID]int)}
 	b.cond.Init(s.env, &s.pipe, "batch")
 	return b
 }
@@ -87,10 +88,22 @@ func (w *Writer) install() error {
 	}
 	for _, f := range w.born {
 		if f != nil {
+			b.bornAt[f.first] = len(b.born)
 			b.born = append(b.born, page.Run{First: f.first, Count: 1})
 		}
 	}
-	b.retired = append(b.retired, w.retired...)
+	for _, r := range w.retired {
+		i, ok := b.bornAt[r.First]
+		if !ok {
+			b.retired = append(b.retired, r)
+			continue
+		}
+		// An earlier write of this batch has made it: no snapshot will have it.
+		probe.BornAndGivenUp.Hit()
+		delete(b.bornAt, r.First)
+		b.born[i].Count = 0
+		w.unseen = append(w.unseen, r.Run)
+	}
 	if len(w.log) > 0 {
 		b.parts = append(b.parts, w.log)
 		b.logBytes += len(w.log)

@@ -24,6 +24,7 @@ type Writer struct {
 
 	born    []*frame // single pages it made; nil if retired again
 	retired []retired
+	unseen  []page.Run // of those it retired, what no snapshot will have: free once it is installed
 	log     []byte
 	edits   int
 
@@ -176,6 +177,7 @@ func (w *Writer) run(f func(w *Writer) error) (c Commit, err error) {
 		for _, c := range slices.Backward(w.colls) {
 			c.c.lock.Unlock()
 		}
+		w.s.free(w.unseen)
 	}()
 	err = w.s.mapping.Guard(func() error { return f(w) })
 	if w.short.pages > 0 || len(w.short.runs) > 0 {
