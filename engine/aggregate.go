@@ -230,7 +230,7 @@ func (a *Aggregation) read(ctx context.Context, f func() error) error {
 		if a.out == nil {
 			a.out = a.pipe.RunCounted(front{a}, a.each)
 		}
-		err := f()
+		err := mongoerr.During("PlanExecutor error during aggregation", f())
 		if a.over = a.over || err != nil; a.over {
 			if e := a.out.Close(); err == nil {
 				err = e

@@ -82,6 +82,17 @@ func (e *Error) Label(label string) *Error {
 	return &c
 }
 
+// During says what was being done when err came up, as MongoDB's messages do. An error without a code stays as it is.
+func During(what string, err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	c := *e
+	c.Message = what + " :: caused by :: " + e.Message
+	return &c
+}
+
 // From is err as a client should see it; nil stays nil. A cancelled context is Interrupted, one past its deadline is
 // MaxTimeMSExpired, an error without a code is an InternalError with err's text.
 func From(err error) *Error {
