@@ -25,13 +25,15 @@ type Options struct {
 	SortMemory int
 	// TemporaryMax bounds the temporary files of all sorts and pipelines together, in bytes: 0 is 64 GiB.
 	TemporaryMax int64
+	// MaxMemory is what the database may take of the heap, in bytes: what is not set here or in Storage is divided so that it suffices.
+	// 0 is as much as the defaults come to.
+	MaxMemory int64
 	// Storage is passed on to the storage column.
 	Storage storage.Options
 }
 
 const (
-	ttlSweepDefault   = time.Minute
-	sortMemoryDefault = 100 << 20
+	ttlSweepDefault = time.Minute
 )
 
 // DB is an open database: all the databases, in MongoDB's sense, of one directory. Its methods may be called from many
@@ -68,9 +70,7 @@ func Open(dir string, o Options) (*DB, error) {
 	if o.TTLSweep == 0 {
 		o.TTLSweep = ttlSweepDefault
 	}
-	if o.SortMemory == 0 {
-		o.SortMemory = sortMemoryDefault
-	}
+	o.divideMemory()
 	if o.TemporaryMax == 0 {
 		o.TemporaryMax = temporaryDefault
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 	"time"
@@ -25,6 +26,7 @@ type serve struct {
 	Port           uint16     `default:"27017" help:"Port to listen on (${default}); 0 picks a free one and logs it."`
 	TTLSweepSecs   int        `name:"ttl-sweep-secs" default:"60" placeholder:"SECONDS" help:"Time between two sweeps for expired documents (${default}); 0 turns them off."`
 	MaxConnections int        `default:"20000" help:"Most clients at once (${default})."`
+	MaxMemory      byteSize   `placeholder:"SIZE" help:"Most memory that the process takes for itself, such as 256m or 2g; the file's cache is the system's (half of the machine's)."`
 	DebugAddr      string     `placeholder:"ADDRESS:PORT" help:"Address of this machine alone, as 127.0.0.1:6060, to serve the Go runtime's profiles on (off)."`
 	LogLevel       slog.Level `default:"INFO" placeholder:"LEVEL" help:"DEBUG, INFO, WARN or ERROR (${default})."`
 }
@@ -61,8 +63,15 @@ func (c *serve) Run(out output) error {
 	if ttl <= 0 {
 		ttl = -1
 	}
+	memory, err := c.memory()
+	if err != nil {
+		return err
+	}
+	if memory > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memory)
+	}
 	start := time.Now()
-	db, err := engine.Open(c.DB, engine.Options{Logger: log, TTLSweep: ttl})
+	db, err := engine.Open(c.DB, engine.Options{Logger: log, TTLSweep: ttl, MaxMemory: memory})
 	if err != nil {
 		return fmt.Errorf("cannot open the database in %s: %w", c.DB, err)
 	}
@@ -73,7 +82,8 @@ func (c *serve) Run(out output) error {
 	}
 	srv := server.New(db, server.Options{
 		Logger: log, MaxConnections: c.MaxConnections, Warnings: warnings(log, listeners), Lines: tail.Lines,
-		Process: command.Process{Host: host, PID: os.Getpid(), Argv: os.Args},
+		MessageMemory: memory / messageShare,
+		Process:       command.Process{Host: host, PID: os.Getpid(), Argv: os.Args},
 	})
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
