@@ -15,7 +15,7 @@ import (
 	"github.com/multiforadb/multiforadb/engine/storage/btree"
 )
 
-// collection is a definition made ready for use. It is immutable.
+// collection is a definition made ready for use. It is immutable, but for what its plans have learned.
 type collection struct {
 	id      storage.CollID
 	desc    []byte
@@ -23,6 +23,7 @@ type collection struct {
 	indexes []index        // as in def
 	plan    []*query.Index // those that can be read
 	valid   *match.Filter  // nil: every document is
+	choices choices
 }
 
 // index is what keys are made with.
@@ -38,6 +39,7 @@ func newCollection(e *env.Env, id storage.CollID, desc []byte) (*collection, err
 		return nil, err
 	}
 	c := &collection{id: id, desc: desc, def: def}
+	c.choices.init(e)
 	if def.Options.Validator != nil && !def.Options.Unchecked {
 		if c.valid, err = match.Parse(def.Options.Validator, shared(e, def.Options.Collation)); err != nil {
 			return nil, fmt.Errorf("catalog: validator of %s: %v: %w", def.NS, err, storage.ErrCorrupt)

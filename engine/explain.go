@@ -106,7 +106,7 @@ func (db *DB) explain(ctx context.Context, ns Namespace, q query.Query, v Verbos
 			reply = append(reply, bson.E{Key: "queryPlanner", Value: planner})
 			return nil
 		}
-		p, err := query.New(q, col.plan, source{sc}.estimate)
+		p, err := query.New(q, col.plan, source{sc}, &col.choices)
 		if err != nil {
 			return err
 		}

@@ -136,3 +136,32 @@ func TestIndexCoversQueries(t *testing.T) {
 		t.Errorf("%d documents were examined by a query that an index covers", n)
 	}
 }
+
+// Two indexes have a thousand entries each for the filter; one meets the document that passes with its first, the other with its last.
+func TestTrialDecidesWhereEstimatesTie(t *testing.T) {
+	for _, order := range [][]string{{"a", "b"}, {"b", "a"}} {
+		db := open(t)
+		for _, name := range order {
+			createIndex(t, db, fmt.Sprintf(`{key: {%s: 1}, name: %q}`, name, name))
+		}
+		var in []bson.Raw
+		for i := range 3000 {
+			in = append(in, doc(fmt.Sprintf(`{_id: %d, a: %v, b: %v}`, i, i < 1000, i >= 999 && i < 1999)))
+		}
+		if r, err := db.Insert(context.Background(), ns, in, true); err != nil || r.N != len(in) {
+			t.Fatal(r, err)
+		}
+		want := `LIMIT FETCH IXSCAN(b forward {b: ["[true, true]"]})`
+		if got := plan(t, db, Find{Filter: doc(`{a: true, b: true}`), Limit: 1}); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		// It is remembered: what a trial would find now does not count.
+		if _, err := db.Delete(context.Background(), ns, []Delete{{Filter: doc(`{_id: 999}`)}}, true); err != nil {
+			t.Fatal(err)
+		}
+		insert(t, db, `{_id: 5000, a: true, b: true}`)
+		if got := plan(t, db, Find{Filter: doc(`{a: true, b: true}`), Limit: 1}); got != want {
+			t.Errorf("again:\ngot  %s\nwant %s", got, want)
+		}
+	}
+}

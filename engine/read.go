@@ -154,7 +154,7 @@ func (c *Cursor) collection(sn *storage.Snapshot) (*storage.Collection, error) {
 		if err := c.terms.fit(col); err != nil {
 			return nil, err
 		}
-		p, err := query.New(c.query, col.plan, source{sc}.estimate)
+		p, err := query.New(c.query, col.plan, source{sc}, &col.choices)
 		if err != nil {
 			return nil, err
 		}
@@ -249,7 +249,7 @@ func (db *DB) run(ctx context.Context, ns Namespace, f Find, first func(q *query
 		if err != nil || col == nil || first != nil && !first(&q, sc) {
 			return err
 		}
-		p, err := query.New(q, col.plan, source{sc}.estimate)
+		p, err := query.New(q, col.plan, source{sc}, &col.choices)
 		if err != nil {
 			return err
 		}

@@ -22,8 +22,8 @@ func (s source) Entries(tree uint32) (query.EntryIter, bool) {
 	return t.Iter(), true
 }
 
-// estimate is the query column's Estimate. Damage is not its business: the scan will meet it.
-func (s source) estimate(tree uint32, lo, hi string) uint64 {
+// Estimate counts without reading. Damage is not its business: the scan will meet it.
+func (s source) Estimate(tree uint32, lo, hi string) uint64 {
 	t, ok := s.sc.Tree(storage.TreeID(tree))
 	if !ok {
 		return 0

@@ -60,7 +60,7 @@ func (t *target) plan(col *collection, s source, sortMemory int) (*query.Plan, e
 		return nil, err
 	}
 	q := query.Query{Filter: t.filter, Sort: t.sort, Hint: t.hint, SortMemory: sortMemory, Collation: t.terms.coll, OnlyIDs: true}
-	return query.New(q, col.plan, s.estimate)
+	return query.New(q, col.plan, s, &col.choices)
 }
 
 // edit changes a document that matches, and says whether that made a difference. It may be called more than once for one document.

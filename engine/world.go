@@ -45,7 +45,7 @@ func (w *world) Find(ns pipeline.Namespace, f pipeline.Find) (pipeline.Iterator,
 		return nil, err
 	}
 	q.Disk = w.disk
-	p, err := query.New(q, c.plan, source{sc}.estimate)
+	p, err := query.New(q, c.plan, source{sc}, &c.choices)
 	if err != nil {
 		return nil, err
 	}

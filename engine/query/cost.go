@@ -53,7 +53,7 @@ func (pl *planner) count(s *scan) float64 {
 		return n
 	}
 	if len(s.bounds.fields) == 0 {
-		return float64(pl.estimate(s.index.Tree, "", ""))
+		return float64(pl.source.Estimate(s.index.Tree, "", ""))
 	}
 	n, counted, total := 0.0, 0, 1
 	prefixes := []string{""}
@@ -69,7 +69,7 @@ func (pl *planner) count(s *scan) float64 {
 					continue
 				}
 				if counted < countSpans {
-					n += float64(pl.estimate(s.index.Tree, prefix+v.lo, prefixed(prefix, v.hi)))
+					n += float64(pl.source.Estimate(s.index.Tree, prefix+v.lo, prefixed(prefix, v.hi)))
 					counted++
 				}
 			}

@@ -71,8 +71,12 @@ type Query struct {
 	OnlyIDs bool
 }
 
-// Estimate tells about how many entries an index has from lo (included) to hi (excluded; "" is the end).
-type Estimate func(tree uint32, lo, hi string) uint64
+// Collection is what a query is planned for.
+type Collection interface {
+	Source
+	// Estimate tells about how many entries an index has from lo (included) to hi (excluded; "" is the end).
+	Estimate(tree uint32, lo, hi string) uint64
+}
 
 // Plan is a way to run a query. It is immutable.
 type Plan struct {
@@ -118,10 +122,11 @@ type scan struct {
 //
 // A test of _id for equality is looked up. Otherwise each index is a candidate whose first field the filter limits, or
 // whose order is the one asked for, and an $or is one if each of its branches has a candidate. Among several the cheapest is taken, by
-// counting entries in the trees. Without a candidate the records are scanned.
-func New(q Query, indexes []*Index, estimate Estimate) (*Plan, error) {
+// counting entries in the trees and, where these tie, by a trial. Without a candidate the records are scanned. choices may be nil: then there
+// are no trials.
+func New(q Query, indexes []*Index, source Collection, choices Choices) (*Plan, error) {
 	p := &Plan{Query: q}
-	if err := p.plan(indexes, estimate); err != nil {
+	if err := p.plan(indexes, source, choices); err != nil {
 		return nil, err
 	}
 	p.residual = p.scan.residual(q.Filter)
@@ -133,7 +138,7 @@ func New(q Query, indexes []*Index, estimate Estimate) (*Plan, error) {
 	return p, nil
 }
 
-func (p *Plan) plan(indexes []*Index, estimate Estimate) error {
+func (p *Plan) plan(indexes []*Index, source Collection, choices Choices) error {
 	q, root := &p.Query, p.Filter.Root()
 	if a, ok := root.(*match.Always); ok && !a.Value {
 		p.sorted = true
@@ -155,7 +160,7 @@ func (p *Plan) plan(indexes []*Index, estimate Estimate) error {
 	if (q.Min != nil || q.Max != nil) && (q.Hint.Type == 0 || q.Sort != nil && q.Sort.Natural() != 0) {
 		return codeNeedsHint.Errorf("When using min()/max() a hint of which index to use must be provided")
 	}
-	pl := planner{q: q, nodes: conjunction(root), estimate: estimate, memo: map[string][]limit{}}
+	pl := planner{q: q, nodes: conjunction(root), source: source, choices: choices, memo: map[string][]limit{}}
 	if q.Sort != nil && q.Sort.Natural() != 0 {
 		if q.Hint.Type != 0 {
 			return mongoerr.BadValue.Errorf("a sort by $natural and a hint exclude each other")
@@ -191,10 +196,11 @@ func (s *scan) residual(filter *match.Filter) *match.Filter {
 }
 
 type planner struct {
-	q        *Query
-	nodes    []match.Node
-	estimate Estimate
-	memo     map[string][]limit
+	q       *Query
+	nodes   []match.Node
+	source  Collection
+	choices Choices
+	memo    map[string][]limit
 }
 
 // distinct says whether the entries of x, which are in the order of its first field, tell the values of the path of Distinct apart.
@@ -245,7 +251,7 @@ func (pl *planner) choose(p *Plan, indexes []*Index) {
 		p.sorted = p.Sort == nil
 		return
 	}
-	i := pl.cheapest(best)
+	i := pl.try(best, pl.cheapest(best))
 	p.scan, p.sorted = best[i].scan, best[i].sorted
 	for j := range best {
 		if j != i {
@@ -292,7 +298,7 @@ func (pl *planner) union(indexes []*Index) (candidate, bool) {
 // branch plans one branch of an $or, in the order asked for if that does not cost more.
 func (pl *planner) branch(nodes []match.Node, indexes []*Index) (candidate, bool) {
 	q := Query{Collation: pl.q.Collation, Sort: pl.q.Sort}
-	sub := planner{q: &q, nodes: nodes, estimate: pl.estimate, memo: map[string][]limit{}}
+	sub := planner{q: &q, nodes: nodes, source: pl.source, memo: map[string][]limit{}}
 	var list []candidate
 	for _, x := range sub.expand(indexes) {
 		if x.Hidden || !sub.usable(x) {

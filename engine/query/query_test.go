@@ -57,10 +57,11 @@ func (e *entries) Err() error  { return nil }
 // indexSource is a Source of one index without records.
 type indexSource struct{ *entries }
 
-func (s indexSource) Records(uint64, bool) RecordIter  { panic("there are no records") }
-func (s indexSource) Record(uint64) ([]byte, error)    { return nil, errors.New("there are no records") }
-func (s indexSource) Entries(uint32) (EntryIter, bool) { return s.entries, true }
-func noTick() error                                    { return nil }
+func (s indexSource) Records(uint64, bool) RecordIter      { panic("there are no records") }
+func (s indexSource) Record(uint64) ([]byte, error)        { return nil, errors.New("there are no records") }
+func (s indexSource) Entries(uint32) (EntryIter, bool)     { return s.entries, true }
+func (indexSource) Estimate(uint32, string, string) uint64 { return 0 }
+func noTick() error                                        { return nil }
 
 // A scan of bounds visits exactly the entries whose fields all are inside, in order, forward and in reverse, also when it is stopped
 // and goes on.
@@ -189,7 +190,7 @@ func TestManyValuesOfInCostASeekEach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := New(Query{Filter: f}, []*Index{x}, func(uint32, string, string) uint64 { return 0 })
+	p, err := New(Query{Filter: f}, []*Index{x}, indexSource{src}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
