@@ -57,7 +57,7 @@ func (r generator) blocking() string {
 		return r.one("{$sum: "+e+"}", "{$avg: "+e+"}", "{$push: "+e+"}", "{$addToSet: "+e+"}", "{$first: "+e+"}", "{$last: "+e+"}", "{$min: "+e+"}", "{$max: "+e+"}",
 			"{$stdDevPop: "+e+"}", "{$count: {}}", "{$mergeObjects: {x: "+e+"}}", "{$firstN: {n: 2, input: "+e+"}}", "{$lastN: {n: 2, input: "+e+"}}",
 			"{$maxN: {n: 2, input: "+e+"}}", "{$top: {sortBy: "+by+", output: "+e+"}}", "{$bottomN: {n: 3, sortBy: "+by+", output: "+e+"}}",
-			`{$median: {input: `+e+`, method: "approximate"}}`, "{$sum: {$toDecimal: \"$n\"}}")
+			`{$median: {input: `+e+`, method: "approximate"}}`, "{$sum: {$toDecimal: \"$n\"}}", "{$concatArrays: [[\"$a\", \"$b\"]]}", "{$setUnion: [[\"$a\", 1]]}")
 	}
 	key := r.one(`"$a"`, `"$b"`, `"$n"`, `{$mod: ["$n", 50]}`, `{x: "$a", y: {$mod: ["$n", 20]}}`, "null")
 	switch r.IntN(8) {
