@@ -46,7 +46,7 @@ func (g generator) scalar() string {
 	if g.narrow {
 		return g.pick("1", "2", "3")
 	}
-	return g.pick("1", "2", "3", "1.0", "2.5", "NumberLong(3)", `NumberDecimal("2.5")`, `"x"`, `"xy"`, `"y"`, "null", "true", "false", "NaN", "-0.0", "MinKey", "MaxKey",
+	return g.pick("1", "2", "3", "1.0", "2.5", "NumberLong(3)", `NumberDecimal("2.5")`, `"x"`, `"xy"`, `"y"`, `"X"`, `"Xy"`, "null", "true", "false", "NaN", "-0.0", "MinKey", "MaxKey",
 		"{}", "{x: 1}", "{x: 2, y: 1}", "{y: null}", "[]", "[1]", "[1, 2]", "undefined", "/x/", "ISODate(\"2020-01-01T00:00:00Z\")")
 }
 
@@ -191,6 +191,9 @@ func (g generator) pattern(most int) string {
 
 func (g generator) index(n int) string {
 	option := ""
+	if g.IntN(4) == 0 {
+		option = ", collation: " + caseless
+	}
 	switch g.IntN(8) {
 	case 0:
 		return fmt.Sprintf("{key: {%q: %s}, name: \"i%d\"%s}", g.pick("$**", "$**", "a.$**", "a.x.$**"), g.pick("1", "-1"), n, option)
@@ -199,17 +202,20 @@ func (g generator) index(n int) string {
 		return fmt.Sprintf("{key: {\"$**\": 1}, name: \"i%d\"%s}", n, option)
 	case 2:
 		if !g.narrow {
-			return fmt.Sprintf("{key: {%s}, name: \"i%d\"}", g.pick(`h: "hashed"`, `h: "hashed"`, `a: 1, h: "hashed"`, `h: "hashed", b: -1`), n)
+			return fmt.Sprintf("{key: {%s}, name: \"i%d\"%s}", g.pick(`h: "hashed"`, `h: "hashed"`, `a: 1, h: "hashed"`, `h: "hashed", b: -1`), n, option)
 		}
 	}
 	switch g.IntN(6) {
 	case 0:
-		option = ", sparse: true"
+		option += ", sparse: true"
 	case 1:
-		option = ", partialFilterExpression: {" + g.pick(`a: {$gt: 1}`, `a: {$exists: true}`, `b: {$lte: 2}`, `"a.x": {$gte: 1}`, `a: 1`) + "}"
+		option += ", partialFilterExpression: {" + g.pick(`a: {$gt: 1}`, `a: {$exists: true}`, `b: {$lte: 2}`, `"a.x": {$gte: 1}`, `a: 1`) + "}"
 	}
 	return fmt.Sprintf("{key: %s, name: \"i%d\"%s}", g.pattern(3), n, option)
 }
+
+// caseless takes x and X for the same.
+const caseless = `{locale: "en", strength: 2}`
 
 // For every query the result is the same with whatever index, in whatever batches.
 func TestPlansAgree(t *testing.T) {
@@ -264,8 +270,12 @@ func comparePlans(t *testing.T, seed uint64) {
 				projection = appendField(projection, "_id", value.Int32(0))
 			}
 		}
+		var coll bson.Raw
+		if g.IntN(3) == 0 {
+			coll = doc(caseless)
+		}
 		batch := 1 + g.IntN(40)
-		want, err := tryFind(db, Find{Filter: filter, Sort: sort, Projection: projection, Hint: value.Document(doc(`{$natural: 1}`))}, batch)
+		want, err := tryFind(db, Find{Filter: filter, Sort: sort, Projection: projection, Collation: coll, Hint: value.Document(doc(`{$natural: 1}`))}, batch)
 		if err != nil {
 			if mongoerr.Is(err, mongoerr.BadValue) || mongoerr.Is(err, mongoerr.NotImplemented) || mongoerr.Is(err, 16746) || mongoerr.Is(err, 31249) || mongoerr.Is(err, 31250) {
 				continue // parallel arrays cannot be sorted by, and so on
@@ -279,7 +289,7 @@ func comparePlans(t *testing.T, seed uint64) {
 			}
 		}
 		for _, hint := range hints {
-			got, err := tryFind(db, Find{Filter: filter, Sort: sort, Projection: projection, Hint: hint}, batch)
+			got, err := tryFind(db, Find{Filter: filter, Sort: sort, Projection: projection, Collation: coll, Hint: hint}, batch)
 			if mongoerr.Is(err, mongoerr.NoQueryExecutionPlans) {
 				continue
 			}
@@ -291,12 +301,12 @@ func comparePlans(t *testing.T, seed uint64) {
 				got, want = sortFields(got), sortFields(want)
 			}
 			if sortLines(got) != sortLines(want) {
-				t.Fatalf("filter %s, sort %s, projection %s, hint %v:\n%s", show(filter), show(sort), show(projection), hint, lineDiff(want, got))
+				t.Fatalf("filter %s, sort %s, projection %s, collation %s, hint %v:\n%s", show(filter), show(sort), show(projection), show(coll), hint, lineDiff(want, got))
 			}
-			if n, err := db.Count(ctx, ns, Count{Filter: filter, Hint: hint}); err != nil || n != int64(strings.Count(want, "\n")) {
+			if n, err := db.Count(ctx, ns, Count{Filter: filter, Hint: hint, Collation: coll}); err != nil || n != int64(strings.Count(want, "\n")) {
 				t.Fatalf("filter %s, hint %v: count %d, %v; want %d", show(filter), hint, n, err, strings.Count(want, "\n"))
 			}
-			if sort != nil && !inOrder(t, got, sort) {
+			if sort != nil && coll == nil && !inOrder(t, got, sort) {
 				t.Fatalf("filter %s, sort %s, hint %v: not in order:\n%s", show(filter), show(sort), hint, got)
 			}
 		}

@@ -169,6 +169,10 @@ func (e *encoder) field(k Kind, v bson.RawValue) {
 	at := len(e.dst)
 	switch {
 	case k == Hashed:
+		if e.coll != nil && HoldsText(v) { // what has the same key must have the same hash
+			d := decoder{in: AppendBy(e.coll, nil, v)}
+			v.Type, v.Value = d.value(nil, 0)
+		}
 		e.value(value.Int64(value.IndexHash(v)))
 	case v.Type == 0:
 		e.dst = append(e.dst, tagNull)
