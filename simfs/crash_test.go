@@ -382,7 +382,7 @@ func TestMinimiseKeepsWhatMatters(t *testing.T) {
 		t.Fatalf("minimised to %s", min)
 	}
 	text := d.Describe(min)
-	for _, want := range []string{"bytes [2560, 3072) of /f, which hold its durable content", "write f [2560, 3072)", "TestMinimise"} {
+	for _, want := range []string{"bytes [2560, 3072) of /f, which hold its durable content", "write /f [2560, 3072)", "TestMinimise"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing from\n%s", want, text)
 		}

@@ -20,8 +20,12 @@ type file struct {
 	closed   atomic.Bool
 }
 
+// begin begins a call under the name that the file has now.
 func (f *file) begin(op Op, off, n int64) *call {
-	return f.fs.begin(Call{Op: op, Path: f.path, Off: off, Len: n})
+	f.fs.mu.Lock()
+	path := f.ino.path
+	f.fs.mu.Unlock()
+	return f.fs.begin(Call{Op: op, Path: path, Off: off, Len: n})
 }
 
 // usable says why a call cannot be made. fs.mu is held.

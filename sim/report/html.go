@@ -47,6 +47,7 @@ type shownCall struct {
 	To    string `json:"to,omitempty"`
 	Off   int64  `json:"off"`
 	Len   int64  `json:"len"`
+	Asked int    `json:"asked"`
 	Step  int    `json:"step"`
 	End   int    `json:"end"`
 	Task  string `json:"task"`
@@ -91,7 +92,7 @@ func (r *Recording) WriteHTML(w io.Writer, command string) error {
 	}
 	for _, c := range r.Calls {
 		s.Calls = append(s.Calls, shownCall{N: c.N, Op: string(c.Op), Path: c.Path, To: c.To, Off: c.Off, Len: c.Len,
-			Step: c.Step, End: c.End, Task: c.Task, Parts: c.Parts, Err: c.Err, Fault: c.Fault})
+			Asked: c.Asked, Step: c.Step, End: c.End, Task: c.Task, Parts: c.Parts, Err: c.Err, Fault: c.Fault})
 	}
 	for _, c := range r.Cuts {
 		k := shownCut{Step: c.Step, Where: c.Where, Choice: c.Choice.String(), Err: c.Err, Loses: c.Loses, Files: c.Files, Metas: c.Metas}

@@ -25,13 +25,15 @@ type Recording struct {
 	Calls  []Call
 	Cuts   []Cut
 
-	open map[int64]int // by the number of the call: where it is in Calls
+	open map[int64]int  // by the number of the call: where it is in Calls
+	last map[string]int // of each task: its last step
 }
 
 // Call is a call of the disk that changes something, or makes it durable.
 type Call struct {
 	simfs.Call
-	Step, End int // End is 0 if it did not return
+	Asked     int // the step in which the task came to it; others may have run since
+	Step, End int // End is -1 if it did not return
 	Task      string
 	Parts     []int // steps at which a part of a write was applied, or a sync had settled what it covers
 	Err       string
@@ -51,16 +53,19 @@ type Cut struct {
 
 // Record runs a case.
 func Record(c workload.Case, run Runner) *Recording {
-	r := &Recording{Case: c, open: map[int64]int{}}
+	r := &Recording{Case: c, open: map[int64]int{}, last: map[string]int{}}
 	faults := map[int64]string{} // asked for after the call has begun, told of with its end
 	r.Result = run(c, workload.Watch{
-		Step: func(s sim.Step) { r.Steps = append(r.Steps, s) },
-		Disk: func(step int, task string, e simfs.Event) { r.disk(step, task, e, faults) },
+		Step: func(s sim.Step) {
+			r.Steps = append(r.Steps, s)
+			r.last[s.Task] = s.N
+		},
+		Disk: func(step int, task string, e simfs.Event) { r.disk(step-1, task, e, faults) }, // the step that was made last
 		Fault: func(_ int, _ string, c simfs.Call, f simfs.Fault) {
 			faults[c.N] = describeFault(f)
 		},
 		Cut: func(step int, where string, disk *simfs.FS, cut workload.Cut, err error) {
-			r.Cuts = append(r.Cuts, r.cut(step, where, disk, cut, err))
+			r.Cuts = append(r.Cuts, r.cut(step-1, where, disk, cut, err))
 		},
 	})
 	return r
@@ -71,7 +76,7 @@ func (r *Recording) disk(step int, task string, e simfs.Event, faults map[int64]
 	if !ok {
 		i = len(r.Calls)
 		r.open[e.N] = i
-		r.Calls = append(r.Calls, Call{Call: e.Call, Step: step, Task: task})
+		r.Calls = append(r.Calls, Call{Call: e.Call, Asked: r.last[task], Step: step, End: -1, Task: task})
 	}
 	c := &r.Calls[i]
 	switch e.When {

@@ -11,13 +11,13 @@ import (
 // goes the file and the place in it. Between them stand what clients began and were answered, and power cuts.
 func (r *Recording) Trace(to io.Writer) error {
 	w := bufio.NewWriter(to)
-	notes := r.notes()
-	for i, s := range r.Steps {
+	notes, calls := r.notes(), r.asked()
+	for _, s := range r.Steps {
 		for ; len(notes) > 0 && notes[0].step <= s.N; notes = notes[1:] {
 			fmt.Fprintf(w, "         %s\n", notes[0].text)
 		}
 		fmt.Fprintf(w, "%7d  %-20s %s", s.N, s.Task, s.Point)
-		if c := r.callAt(i); c != nil {
+		if c := calls[s.N]; c != nil {
 			fmt.Fprintf(w, "  %v", c.Call)
 		}
 		fmt.Fprintln(w)
@@ -28,16 +28,13 @@ func (r *Recording) Trace(to io.Writer) error {
 	return w.Flush()
 }
 
-// callAt is the call that the task begins with step i.
-func (r *Recording) callAt(i int) *Call {
-	n := r.Steps[i].N
-	at := sort.Search(len(r.Calls), func(k int) bool { return r.Calls[k].Step >= n })
-	for ; at < len(r.Calls) && r.Calls[at].Step == n; at++ {
-		if c := &r.Calls[at]; c.Task == r.Steps[i].Task && r.Steps[i].Point == "fs."+string(c.Op) {
-			return c
-		}
+// asked gives the calls by the steps in which tasks came to them.
+func (r *Recording) asked() map[int]*Call {
+	calls := map[int]*Call{}
+	for i := range r.Calls {
+		calls[r.Calls[i].Asked] = &r.Calls[i]
 	}
-	return nil
+	return calls
 }
 
 type note struct {

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/multiforadb/multiforadb/sim"
@@ -71,7 +72,7 @@ func Shrink(c workload.Case, o Options) (*Shrunk, error) {
 		return nil, ErrGreen
 	}
 	out := &Shrunk{Before: s.size(c, s.found)}
-	s.class, s.image = s.found.Class, s.found.Cut != nil
+	s.class, s.image = kindOf(s.found.Class), s.found.Cut != nil
 	s.steps = 4*s.found.Steps + 10_000
 	c.Edit.Steps = s.steps
 
@@ -114,7 +115,20 @@ func (s *shrinker) spent() bool {
 	return s.o.Runs > 0 && s.runs >= s.o.Runs || s.o.For > 0 && time.Since(s.began) > s.o.For
 }
 
-func (s *shrinker) same(r workload.Result) bool { return r.Err != nil && r.Class == s.class }
+func (s *shrinker) same(r workload.Result) bool { return r.Err != nil && kindOf(r.Class) == s.class }
+
+// kindOf is a class, but that of images that do not open it tells only who refuses: what recovery stumbles over first differs
+// with all that came before.
+func kindOf(class string) string {
+	const refused = "does not open: "
+	if i := strings.Index(class, refused); i >= 0 {
+		i += len(refused)
+		if n := strings.IndexByte(class[i:], ':'); n >= 0 {
+			return class[:i+n]
+		}
+	}
+	return class
+}
 
 // fails looks for the failure in a case whose power cut, if it needs one, is not settled: by every way in turn.
 func (s *shrinker) fails(c workload.Case, ways ...[]sim.Switch) bool {
@@ -213,8 +227,12 @@ func (s *shrinker) settle(c workload.Case) (workload.Case, error) {
 	return c, nil
 }
 
+// lossRuns is how many runs the losses may take beyond all others: they are short, since the image is known.
+const lossRuns = 300
+
 // losses makes the power cut take less.
 func (s *shrinker) losses(c workload.Case) workload.Case {
+	end := s.runs + lossRuns
 	choice := s.explain(c)
 	if choice.Gen == simfs.Killed {
 		return c
@@ -227,7 +245,7 @@ func (s *shrinker) losses(c workload.Case) workload.Case {
 	}
 	if s.same(s.run(with(choice.Lost))) {
 		left := least(choice.Lost, func(lost []simfs.Loss) bool {
-			if s.spent() || !s.same(s.run(with(lost))) {
+			if s.runs >= end || !s.same(s.run(with(lost))) {
 				return false
 			}
 			s.tell("%d lost", len(lost))

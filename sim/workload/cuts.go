@@ -49,6 +49,14 @@ func (c *cuts) watch(e simfs.Event) {
 		return
 	}
 	list := c.u.disk.Choices(c.u.Seed+uint64(e.N), 6)
+	if c.u.edit.Kind != "" { // a search for one that fails
+		for _, choice := range append(list, simfs.Choice{Gen: simfs.Killed}) {
+			for range 4 {
+				c.take(where, Cut{At: c.events, Kind: kind, Choice: choice, Seed: c.r.Uint64()})
+			}
+		}
+		return
+	}
 	choice := list[c.r.IntN(len(list))]
 	if c.r.IntN(5) == 0 {
 		choice = simfs.Choice{Gen: simfs.Killed}

@@ -26,7 +26,7 @@ type Edit struct {
 	Cut *Cut `json:"cut,omitempty"`
 	// Share is in how many events of the disk one is looked at, instead of the usual number.
 	Share int `json:"share,omitempty"`
-	// Kind is of which events of the disk alone images are taken, if it is not empty: see Cut.
+	// Kind is of which events of the disk alone images are taken, if it is not empty, and then many of each: see Cut.
 	Kind string `json:"kind,omitempty"`
 	// Steps are how many the world may make; 0 is as many as it likes.
 	Steps int `json:"steps,omitempty"`
