@@ -204,6 +204,7 @@ type looker struct {
 	table *foreignTable
 	tried bool   // to load the table
 	same  []byte // the constant array
+	list  builder
 	buf   []byte
 	index []byte
 
@@ -219,7 +220,8 @@ func (r *looker) arrays() (bson.Raw, error) {
 	if err != nil || doc == nil {
 		return nil, err
 	}
-	list := newDocument()
+	list := &r.list
+	list.reset()
 	if r.same != nil {
 		list.b = append(list.b[:0], r.same...)
 	} else {
