@@ -207,9 +207,6 @@ func (s *IndexSpec) Inherit(of *collation.Collation) error {
 	case !s.collated:
 		s.setCollation(of)
 	}
-	if s.Collation != nil && s.Pattern.Hashed() {
-		return mongoerr.NotImplemented.Errorf("hashed indexes with a collation are not implemented; {locale: \"simple\"} asks for none: %s", show(s.Raw))
-	}
 	return nil
 }
 
