@@ -77,7 +77,10 @@ func (s *Store) CleanStep() (more bool, err error) {
 
 func (w *Writer) cleanStep(id CollID) error {
 	c := w.Lock(id)
-	if c == nil {
+	if c == nil { // dropped: its extents are cleared away whole
+		if st := w.s.coll(id); st != nil {
+			st.cleaned.Store(true)
+		}
 		return nil
 	}
 	x := c.victim()
@@ -101,7 +104,7 @@ func (w *Writer) empty(c *Collection, x *extent) error {
 		return nil
 	}
 	moved, bytes := 0, 0
-	for at.off < end && moved < cleanRecords && bytes < cleanBytes {
+	for at.off < end && moved < w.s.step(cleanRecords) && bytes < cleanBytes {
 		rid, size, ok := slab.Scan(file[at.off:end])
 		if !ok {
 			at.off = (at.off + page.Size) &^ (page.Size - 1)

@@ -207,6 +207,8 @@ func newWorld(t testing.TB, r *rand.Rand, disk simfs.Options) *world {
 	w.disk = simfs.New(disk)
 	w.judge = judge.New(w.disk, testDir, judge.Options{})
 	w.env = w.disk.Env(r.Uint64())
+	small := r.IntN(2) == 0
+	w.env.Buggify = func(string) bool { return small }
 	w.history = []fingerprint{w.m.fingerprint()}
 	return w
 }

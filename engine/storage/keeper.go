@@ -274,6 +274,14 @@ func (s *Store) mark() error {
 // clearPages bounds a step of clearing.
 const clearPages = 128
 
+// step is what a step of background work does at most: n, or so little that a small database takes many, if a simulation wants that.
+func (s *Store) step(n int) int {
+	if s.env.Buggy("storage: small steps") {
+		return 3
+	}
+	return n
+}
+
 // ClearStep retires some pages of a collection or tree that was dropped, and reports whether there is more. Steps are not
 // logged: what recovery finds of a dropped collection it clears again, from where the last checkpoint left it.
 func (s *Store) ClearStep() (more bool, err error) {
@@ -297,7 +305,7 @@ func (w *Writer) clearStep(id CollID) error {
 	switch h := c.edit(); {
 	case len(h.garbage) > 0:
 		last := len(h.garbage) - 1
-		done, err := btree.DropStep(w, &h.garbage[last], clearPages)
+		done, err := btree.DropStep(w, &h.garbage[last], w.s.step(clearPages))
 		if done {
 			h.garbage = h.garbage[:last]
 		}
@@ -312,11 +320,11 @@ func (w *Writer) clearStep(id CollID) error {
 		h.trees = h.trees[:last]
 		return nil
 	case h.table.Root != 0:
-		_, err := h.table.DropStep(w, clearPages)
+		_, err := h.table.DropStep(w, w.s.step(clearPages))
 		return err
 	default:
 		h.open = openExtent{}
-		c.gone = append(c.gone, c.c.extents[:min(clearPages, len(c.c.extents))]...)
+		c.gone = append(c.gone, c.c.extents[:min(w.s.step(clearPages), len(c.c.extents))]...)
 		return nil
 	}
 }

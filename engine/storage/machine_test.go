@@ -20,10 +20,11 @@ import (
 // machine is a Store beside the states that it went through, as plain maps. Statements change several trees and records of one or
 // two collections at once, and some fail in the middle; snapshots are held across everything else; the power fails.
 type machine struct {
-	disk *simfs.FS
-	o    Options
-	s    *Store
-	life uint64 // how often it was opened
+	disk  *simfs.FS
+	o     Options
+	s     *Store
+	life  uint64 // how often it was opened
+	small bool   // background work goes in small steps
 
 	// states are those that a snapshot may show: the one known to be durable and those after it, up to that at head.
 	states  []model
@@ -48,6 +49,7 @@ func TestStoreAgainstMaps(t *testing.T) {
 			Geometry:  page.Geometry{RegionPages: 1024, Inline: 2, PerPage: 8},
 			Tree:      btree.Config{MaxEntries: rapid.SampledFrom([]int{0, 4}).Draw(rt, "fan-out")},
 		}}
+		m.small = rapid.Bool().Draw(rt, "small steps")
 		defer func() { m.disk.Discard() }()
 		m.open(rt)
 		rt.Repeat(map[string]func(*rapid.T){
@@ -64,10 +66,15 @@ func TestStoreAgainstMaps(t *testing.T) {
 			"checkpoint":      func(rt *rapid.T) { m.may(rt, m.s.Checkpoint()) },
 			"mark":            func(rt *rapid.T) { m.may(rt, m.s.Mark()) },
 			"trim":            func(rt *rapid.T) { m.may(rt, m.s.Trim()) },
-			"clean":           func(rt *rapid.T) { m.steps(rt, m.s.CleanStep) },
-			"clear":           func(rt *rapid.T) { m.steps(rt, m.s.ClearStep) },
-			"reopen":          m.reopen,
-			"power cut":       m.powerCut,
+			"punch":           func(rt *rapid.T) { m.may(rt, m.s.Punch()) },
+			"compact": func(rt *rapid.T) {
+				_, err := m.s.Compact(func() error { return nil })
+				m.may(rt, err)
+			},
+			"clean":     func(rt *rapid.T) { m.steps(rt, m.s.CleanStep) },
+			"clear":     func(rt *rapid.T) { m.steps(rt, m.s.ClearStep) },
+			"reopen":    m.reopen,
+			"power cut": m.powerCut,
 			"disk fills": func(rt *rapid.T) {
 				m.full = true
 				m.disk.SetCapacity(m.disk.Used() + int64(rapid.IntRange(0, 100).Draw(rt, "pages left"))*page.Size)
@@ -124,12 +131,18 @@ func (m model) difference(n model) string {
 
 func (m *machine) now() model { return m.states[len(m.states)-1] }
 
-func (m *machine) open(rt *rapid.T) {
+func (m *machine) env() *env.Env {
 	m.life++
-	s, err := Open(m.disk.Env(m.life), testDir, m.o)
+	e := m.disk.Env(m.life)
+	e.Buggify = func(string) bool { return m.small }
+	return e
+}
+
+func (m *machine) open(rt *rapid.T) {
+	s, err := Open(m.env(), testDir, m.o)
 	if m.full && (errors.Is(err, ErrDiskFull) || errors.Is(err, env.ErrNoSpace)) {
 		m.grow() // a recovery needs some space; one that did not get it has done no harm
-		s, err = Open(m.disk.Env(m.life), testDir, m.o)
+		s, err = Open(m.env(), testDir, m.o)
 	}
 	if err != nil {
 		rt.Fatalf("open: %v", err)

@@ -15,8 +15,9 @@ import (
 )
 
 // The program: clients count. Each collection has a counter in its first record; one increment is one write, which also puts
-// the new number as a key into the collection's tree and stores a record of its own. So in every state that anyone may see
-// the tree holds exactly the keys 1 … counter, and there is one record for each, and one more. Lookers write nothing: what
+// the new number as a key into the collection's tree, writes it into the descriptor, stores a record of its own, and removes that of some
+// increments before. So in every state that anyone may see the tree holds exactly the keys 1 … counter, the descriptor says the
+// counter, and there are the records of the last increments, under the numbers that they must have. Lookers write nothing: what
 // they saw at head must be durable when their reply comes. Readers look at snapshots, and at each of them twice. A churner
 // makes and drops collections, and a compactor moves everything to the front of the file.
 
@@ -61,12 +62,14 @@ type counting struct {
 	r     *rand.Rand
 	o     storage.Options
 	known *known
+	small bool // background work goes in small steps
 }
 
 func newCounting(u *Frame, r *rand.Rand) (Program, string) {
 	o := Options(r)
-	return &counting{u, r, o, new(known)}, fmt.Sprintf("block %d, checkpoint at %d bytes or %d edits, fan-out %d", o.BlockSize, o.CheckpointBytes,
-		o.CheckpointEdits, o.Tree.MaxEntries)
+	small := r.IntN(2) == 0
+	return &counting{u, r, o, new(known), small}, fmt.Sprintf("block %d, checkpoint at %d bytes or %d edits, fan-out %d, small steps %v",
+		o.BlockSize, o.CheckpointBytes, o.CheckpointEdits, o.Tree.MaxEntries, small)
 }
 
 // Operations are acknowledged writes, and looks at snapshots.
@@ -78,7 +81,7 @@ func prepare(s *storage.Store) error {
 	c, err := s.Write(func(w *storage.Writer) error {
 		w.Lock(0)
 		for range counters {
-			c, err := w.Create([]byte("counter"))
+			c, err := w.Create(make([]byte, 8))
 			if err != nil {
 				return err
 			}
@@ -94,6 +97,12 @@ func prepare(s *storage.Store) error {
 	return errors.Join(err, c.Wait())
 }
 
+// window is how many records of the last increments there are.
+const window = 6
+
+// record is the number of the record that the increment to n makes: numbers are never used twice.
+func record(n uint64) storage.RecordID { return storage.RecordID(n + 1) }
+
 // increment counts counter i up, and gives back which number it made.
 func increment(s *storage.Store, i int, pad int, known *known) (n uint64, err error) {
 	c, err := s.Write(func(w *storage.Writer) error {
@@ -108,8 +117,16 @@ func increment(s *storage.Store, i int, pad int, known *known) (n uint64, err er
 		if err := c.Replace(1, key); err != nil {
 			return err
 		}
-		if _, err := c.Insert(make([]byte, pad)); err != nil {
+		if err := c.SetDesc(key); err != nil {
 			return err
+		}
+		if id, err := c.Insert(make([]byte, pad)); err != nil || id != record(n) {
+			return fmt.Errorf("counter %d: record of %d is number %d: %w", i, n, id, err)
+		}
+		if n > window {
+			if err := c.Remove(record(n - window)); err != nil {
+				return err
+			}
 		}
 		return c.Put(1, key, []byte("x"))
 	})
@@ -139,15 +156,21 @@ func look(sn *storage.Snapshot, i int) (n uint64, err error) {
 		if err := it.Err(); err != nil {
 			return err
 		}
-		records := c.Records(0, false)
-		m := uint64(0)
-		for ; records.Next(); m++ {
+		if d := binary.BigEndian.Uint64(c.Desc()); k != n || d != n {
+			return fmt.Errorf("counter %d: is at %d, but has %d keys, and its descriptor says %d", i, n, k, d)
+		}
+		next := record(n - min(n, window) + 1)
+		records := c.Records(2, false)
+		for ; records.Next(); next++ {
+			if records.ID() != next {
+				return fmt.Errorf("counter %d: is at %d, and has record %d where %d should be", i, n, records.ID(), next)
+			}
 		}
 		if err := records.Err(); err != nil {
 			return err
 		}
-		if k != n || c.Count() != n+1 || m != n+1 {
-			return fmt.Errorf("counter %d: is at %d, but has %d keys, %d records and counts %d of them", i, n, k, m, c.Count())
+		if next != record(n+1) || c.Count() != min(n, window)+1 {
+			return fmt.Errorf("counter %d: is at %d, but its last record is %d, and it counts %d", i, n, next-1, c.Count())
 		}
 		return nil
 	})
@@ -290,7 +313,9 @@ func (u *counting) broken(s *storage.Store, err error) bool {
 // Main runs the clients.
 func (u *counting) Main(w *sim.World) {
 	r := u.r
-	s, err := storage.Open(w.Env(), Dir, u.o)
+	e := *w.Env()
+	e.Buggify = func(string) bool { return u.small }
+	s, err := storage.Open(&e, Dir, u.o)
 	if err != nil {
 		w.Fail(err)
 	}
