@@ -18,7 +18,7 @@ type Switch struct {
 
 // Step is one step of a world, as [Options.Trace] is told of it.
 type Step struct {
-	N     int
+	N     int // counts from 1
 	Task  string
 	Point string
 }

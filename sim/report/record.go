@@ -17,7 +17,7 @@ import (
 // Runner runs a case, watched.
 type Runner func(workload.Case, workload.Watch) workload.Result
 
-// Recording is all that is known of one run.
+// Recording is all that is known of one run. Steps count from 1; what happens between two of them has the number of the first.
 type Recording struct {
 	Case   workload.Case
 	Result workload.Result
@@ -60,12 +60,12 @@ func Record(c workload.Case, run Runner) *Recording {
 			r.Steps = append(r.Steps, s)
 			r.last[s.Task] = s.N
 		},
-		Disk: func(step int, task string, e simfs.Event) { r.disk(step-1, task, e, faults) }, // the step that was made last
+		Disk: func(step int, task string, e simfs.Event) { r.disk(step, task, e, faults) },
 		Fault: func(_ int, _ string, c simfs.Call, f simfs.Fault) {
 			faults[c.N] = describeFault(f)
 		},
 		Cut: func(step int, where string, disk *simfs.FS, cut workload.Cut, err error) {
-			r.Cuts = append(r.Cuts, r.cut(step-1, where, disk, cut, err))
+			r.Cuts = append(r.Cuts, r.cut(step, where, disk, cut, err))
 		},
 	})
 	return r
