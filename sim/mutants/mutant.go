@@ -14,8 +14,8 @@
 //	--- new
 //
 // Fields: what (is broken), file, seen by (who should notice), package (whose tests are run; engine/storage if left out), run
-// (which of them; all if left out), seeds (the budget; 4). With a field sim, which is a profile, no tests are run, but as many seeds of
-// that profile by the command sim. A mutant is killed if the tests or a seed fail, and has survived if not.
+// (which of them; all if left out), seeds (the budget; 4). With a field sim, which is a profile and a program (storage if left out), no
+// tests are run, but as many seeds of these by the command sim. A mutant is killed if the tests or a seed fail, and has survived if not.
 // One whose old lines are not there any more is stale, and one that does not build is broken: both are failures,
 // since they prove nothing.
 //
@@ -45,7 +45,7 @@ type Mutant struct {
 	SeenBy   string
 	Package  string // from the module's root
 	Run      string
-	Sim      string // the profile of the runs that judge it instead of tests
+	Sim      string // the profile, and the program, of the runs that judge it instead of tests
 	Seeds    int
 	Old, New string
 }
@@ -280,7 +280,11 @@ var rapidTests = []string{"engine/storage", "engine/storage/page", "engine/catal
 func (r Runner) flags(m Mutant) []string {
 	seeds, start := strconv.Itoa(m.Seeds), strconv.FormatUint(r.Start, 10)
 	if m.Sim != "" {
-		return []string{"run", "--profile", m.Sim, "--seed", start, "--seeds", seeds, "--jobs", "1"}
+		profile, program, given := strings.Cut(m.Sim, " ")
+		if !given {
+			program = "storage"
+		}
+		return []string{"run", "--profile", profile, "--program", program, "--seed", start, "--seeds", seeds, "--jobs", "1"}
 	}
 	flags := []string{"-test.failfast", "-test.timeout", r.Timeout.String()}
 	if m.Run != "" {
