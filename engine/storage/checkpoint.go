@@ -64,6 +64,7 @@ func (s *Store) checkpoint() error {
 		return err
 	}
 	s.pipe.Lock()
+	before := c.pending
 	c.pending = pendingWork{}
 	s.pipe.Unlock()
 
@@ -85,8 +86,12 @@ func (s *Store) checkpoint() error {
 		return err
 	})
 	defer sn.Release()
-	if err != nil {
-		return err // nothing was written; the folds are still there
+	if err != nil { // nothing was written; the folds are still there
+		s.pipe.Lock()
+		c.pending.logBytes += before.logBytes
+		c.pending.edits += before.edits
+		s.pipe.Unlock()
+		return err
 	}
 	if err := s.writeCheckpoint(sn, folds, trees, w); err != nil {
 		probe.CheckpointFailed.Hit()

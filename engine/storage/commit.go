@@ -288,7 +288,7 @@ func (s *Store) commitOpen(forCheckpoint bool) {
 	s.inFlight = 0
 	s.gate.Unlock()
 	s.finish(b, nil)
-	s.account(b)
+	s.account(b, forCheckpoint)
 }
 
 func (s *Store) finish(b *batch, err error) {

@@ -119,19 +119,22 @@ func (s *Store) wantCheckpoint() {
 	}
 }
 
-// account adds a committed batch to what a checkpoint would have to do.
-func (s *Store) account(b *batch) {
+// account adds a committed batch to what a checkpoint would have to do, and asks for the work that this makes due; but not for a batch
+// that was sealed for a checkpoint, which would ask for the next one, and on a full disk so for ever.
+func (s *Store) account(b *batch, forCheckpoint bool) {
 	c := &s.checkpointer
 	s.pipe.Lock()
 	c.pending.logBytes += int64(b.logBytes)
 	c.pending.edits += int64(b.edits)
 	due := c.pending.due(s.o) || s.frames.count.Load()-c.left > s.o.CheckpointPages
 	s.pipe.Unlock()
-	if due || s.pendingDue() {
-		s.wantCheckpoint()
-	}
-	if !s.o.Manual && s.dirty(cleanShare) {
-		s.keeper.want(&s.keeper.clean)
+	if !forCheckpoint {
+		if due || s.pendingDue() {
+			s.wantCheckpoint()
+		}
+		if !s.o.Manual && s.dirty(cleanShare) {
+			s.keeper.want(&s.keeper.clean)
+		}
 	}
 	if b.logBytes > 0 {
 		s.armMark()
