@@ -165,3 +165,52 @@ func TestTrialDecidesWhereEstimatesTie(t *testing.T) {
 		}
 	}
 }
+
+func TestEntriesAreSiftedBeforeTheFetch(t *testing.T) {
+	db := open(t)
+	createIndex(t, db, `{key: {a: 1, b: 1}, name: "ab"}`)
+	var in []bson.Raw
+	for i := range 100 {
+		in = append(in, doc(fmt.Sprintf(`{_id: %d, a: %d, b: "s%d", c: %d}`, i, i%10, i, i%2)))
+	}
+	if _, err := db.Insert(context.Background(), ns, in, true); err != nil {
+		t.Fatal(err)
+	}
+	f := Find{Filter: doc(`{a: 5, b: /5$/, c: 1, $or: [{b: "s15"}, {a: 7}, {b: /^s[67]/}]}`)}
+	stats, err := db.Explain(context.Background(), ns, f, ExecutionStats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := stats.Lookup("executionStats", "totalDocsExamined").AsInt64(); n != 3 {
+		t.Errorf("%d documents were examined, want 3:\n%s", n, value.Text(value.Document(stats)))
+	}
+	expect(t, find(t, db, f), `{_id: 15, a: 5, b: "s15", c: 1}`, `{_id: 65, a: 5, b: "s65", c: 1}`, `{_id: 75, a: 5, b: "s75", c: 1}`)
+}
+
+// A plan that counts on an index without arrays goes on in a collection in which there are some.
+func TestCoveredCursorMeetsArrays(t *testing.T) {
+	for _, filter := range []string{`{a: {$gt: 0}}`, `{a: {$gt: 0, $mod: [1, 0]}}`} {
+		db := open(t)
+		ctx := context.Background()
+		createIndex(t, db, `{key: {a: 1}, name: "a"}`)
+		insert(t, db, `{_id: 1, a: 1}`, `{_id: 2, a: 2}`, `{_id: 3, a: 3}`, `{_id: 4, a: 9}`)
+		c, err := db.Find(ctx, ns, Find{Filter: doc(filter), Projection: doc(`{a: 1, _id: 0}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		emit := func(doc bson.Raw) bool { got += value.Text(value.Document(doc)) + " "; return true }
+		if _, err := c.Batch(ctx, 2, emit); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Update(ctx, ns, []Update{{Filter: doc(`{_id: 3}`), Update: value.Document(doc(`{$set: {a: [5, 6]}}`))}}, true); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Batch(ctx, 10, emit); err != nil {
+			t.Fatal(err)
+		}
+		if want := "{a: 1} {a: 2} {a: [5, 6]} {a: 9} "; got != want {
+			t.Errorf("%s: got %s, want %s", filter, got, want)
+		}
+	}
+}

@@ -175,6 +175,8 @@ func (c *Cursor) collection(sn *storage.Snapshot) (*storage.Collection, error) {
 		err = c.dropped()
 	case c.query.Tail:
 		err = c.checkTail(col, sc)
+	default:
+		c.run.Revise(col.plan)
 	}
 	return sc, err
 }

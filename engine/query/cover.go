@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/multiforadb/multiforadb/engine/key"
+	"github.com/multiforadb/multiforadb/engine/query/match"
 )
 
 // cover makes documents of the entries of an index, with those of its fields that a plan needs, so that it need not fetch them. They
@@ -26,23 +27,28 @@ type coverNode struct {
 }
 
 // newCover is the cover that the plan has, or nil.
-//
-// An entry tells all that a document has at a path if no array was met on it. Under a collation or a hash it does not tell the value. That
-// a.b is missing does not tell whether there is an a; such documents are fetched.
 func newCover(p *Plan) *cover {
-	s := &p.scan
-	if s.kind != scanIndex || s.index.Multikey != 0 || s.index.Collation != nil || s.index.path != "" && !s.sets[0].point() || p.ReturnKey {
-		return nil
-	}
 	needed, ok := p.needs()
-	if !ok || len(needed) == 0 {
+	if !ok || len(needed) == 0 || p.ReturnKey {
 		return nil
 	}
-	c := &cover{}
-	if p.Project != nil && !p.OnlyIDs && p.sorted {
+	c := p.scan.cover(needed)
+	if c != nil && p.Project != nil && !p.OnlyIDs && p.sorted {
 		list, _ := p.Project.Reads()
 		c.projected = len(list) == len(needed)
 	}
+	return c
+}
+
+// cover makes documents with the paths that are needed, or is nil.
+//
+// An entry tells all that a document has at a path if no array was met on it. Under a collation or a hash it does not tell the value. That
+// a.b is missing does not tell whether there is an a; such documents are fetched.
+func (s *scan) cover(needed []string) *cover {
+	if s.kind != scanIndex || s.index.Multikey != 0 || s.index.Collation != nil || s.index.path != "" && !s.sets[0].point() {
+		return nil
+	}
+	c := &cover{}
 	found := 0
 	for i, f := range s.index.Fields {
 		c.pattern.Fields = append(c.pattern.Fields, key.Field{Kind: f.Kind})
@@ -57,6 +63,43 @@ func newCover(p *Plan) *cover {
 		return nil
 	}
 	return c
+}
+
+// sieve is the part of a filter that an index's entries tell enough for, so that what does not pass it is not fetched.
+type sieve struct {
+	*cover
+	filter *match.Filter
+	rest   *match.Filter // what is left to test of the document; nil: nothing
+}
+
+// newSieve is the sieve of a plan that fetches, or nil.
+func newSieve(p *Plan) *sieve {
+	if p.residual == nil || p.cover != nil {
+		return nil
+	}
+	var told, rest []match.Node
+	var paths []string
+	for _, n := range conjunction(p.residual.Root()) {
+		reads, all := p.residual.With(n).Reads()
+		if all || p.scan.cover(reads) == nil {
+			rest = append(rest, n)
+			continue
+		}
+		told = append(told, n)
+		paths = append(paths, reads...)
+	}
+	if len(told) == 0 {
+		return nil
+	}
+	slices.Sort(paths)
+	s := &sieve{cover: p.scan.cover(slices.Compact(paths)), filter: p.residual.With(match.Conjunction(told...))}
+	if s.cover == nil { // one path leads through another
+		return nil
+	}
+	if len(rest) > 0 {
+		s.rest = p.residual.With(match.Conjunction(rest...))
+	}
+	return s
 }
 
 // needs are the paths that the plan looks at in documents, each once; ok is false if it takes more than some paths.

@@ -56,7 +56,11 @@ func (p *Plan) Rejected() bson.A {
 // explain is the scan with the stage that fetches, if there is one.
 func (s *scan) explain(p *Plan, r *Run) bson.D {
 	filter := func(d bson.D) bson.D {
-		if left := s.residual(p.Filter); left != nil {
+		left := s.residual(p.Filter)
+		if s == &p.scan && p.sieve != nil {
+			left = p.sieve.rest
+		}
+		if left != nil {
 			d = append(d, bson.E{Key: "filter", Value: left.Raw()})
 		}
 		return d
@@ -91,6 +95,8 @@ func (s *scan) explain(p *Plan, r *Run) bson.D {
 			return filter(scan)
 		case p.OnlyIDs && s.residual(p.Filter) == nil:
 			return scan
+		case s == &p.scan && p.sieve != nil:
+			scan = append(scan, bson.E{Key: "filter", Value: p.sieve.filter.Raw()})
 		}
 		return fetch(scan)
 	case scanUnion, scanMerge:

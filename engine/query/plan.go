@@ -85,6 +85,7 @@ type Plan struct {
 	residual *match.Filter // what is left to test of what the scan finds; nil: nothing
 	sorted   bool          // the scan gives the order asked for
 	cover    *cover        // makes documents of entries; nil: they are fetched
+	sieve    *sieve        // tests entries before their documents are fetched; nil: there is nothing to test
 	rejected []scan
 }
 
@@ -132,6 +133,7 @@ func New(q Query, indexes []*Index, source Collection, choices Choices) (*Plan, 
 	p.residual = p.scan.residual(q.Filter)
 	p.scan.distinct = p.scan.kind == scanIndex && p.sorted && p.residual == nil && p.Skip == 0 && p.Limit == 0 && p.distinct(p.scan.index)
 	p.cover = newCover(p)
+	p.sieve = newSieve(p)
 	if p.ReturnKey && !p.sorted {
 		return nil, mongoerr.NotImplemented.Errorf("returnKey with a sort that no index gives is not implemented")
 	}

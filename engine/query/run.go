@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
@@ -26,6 +27,8 @@ type Run struct {
 	access
 	seen map[uint64]struct{} // ids given, if entries may name a record twice
 	covered
+	sieve  *sieve
+	sifted covered
 
 	skipped  int64
 	returned int64
@@ -41,7 +44,10 @@ type Run struct {
 
 // Start begins a run.
 func (p *Plan) Start() *Run {
-	r := &Run{plan: p, access: access{scan: &p.scan, tail: p.Tail}, covered: covered{cover: p.cover}}
+	r := &Run{plan: p, access: access{scan: &p.scan, tail: p.Tail}, covered: covered{cover: p.cover}, sieve: p.sieve}
+	if p.sieve != nil {
+		r.sifted.cover = p.sieve.cover
+	}
 	if p.scan.repeats() {
 		r.seen = map[uint64]struct{}{}
 	}
@@ -65,6 +71,25 @@ func (r *Run) Attach(src Source, tick func() error) { r.attach(src, tick) }
 
 // Detach lets go of the source. Doc dies, unless it is kept by Unread.
 func (r *Run) Detach() { r.detach() }
+
+// Revise tells the run of the indexes as they have become since it was planned. Where arrays have come, entries do not tell all that a document
+// has any more, and several may name one.
+func (r *Run) Revise(indexes []*Index) {
+	parts := r.scan.parts
+	if r.kind == scanIndex {
+		parts = []scan{*r.scan}
+	}
+	for i := range parts {
+		was := parts[i].index
+		now := slices.IndexFunc(indexes, func(x *Index) bool { return x.Tree == was.Tree })
+		if now < 0 || indexes[now].Multikey == 0 || was.Multikey != 0 {
+			continue
+		}
+		if r.cover, r.sieve = nil, nil; r.seen == nil {
+			r.seen = map[uint64]struct{}{}
+		}
+	}
+}
 
 // Unread makes Next give the same document again, also after a Detach.
 func (r *Run) Unread() {
@@ -164,13 +189,28 @@ func (r *Run) match() (uint64, bson.Raw, bool, error) {
 			}
 			r.fetched = doc == nil
 		}
-		if doc == nil && (r.plan.residual != nil || !r.plan.OnlyIDs || !r.plan.sorted) {
+		residual := r.plan.residual
+		if r.sieve != nil {
+			told, err := r.sifted.document(r.place, r.entries.Value())
+			if err != nil {
+				return 0, nil, false, fmt.Errorf("index %s, record %d: %w", r.index.Name, id, err)
+			}
+			if told != nil {
+				if pass, err := r.sieve.filter.Match(told); err != nil {
+					return 0, nil, false, err
+				} else if !pass {
+					continue
+				}
+				residual = r.sieve.rest
+			}
+		}
+		if doc == nil && (residual != nil || !r.plan.OnlyIDs || !r.plan.sorted) {
 			if doc, err = r.fetch(id); err != nil {
 				return 0, nil, false, err
 			}
 		}
-		if r.plan.residual != nil {
-			pass, err := r.plan.residual.Match(doc)
+		if residual != nil {
+			pass, err := residual.Match(doc)
 			if err != nil {
 				return 0, nil, false, err
 			}
