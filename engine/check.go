@@ -15,8 +15,8 @@ import (
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
-// Check proves, on the visible snapshot, what storage cannot: every name leads to a collection of that name, every document is valid,
-// and documents and index entries map onto each other both ways. It calls report with each thing that is wrong, and goes
+// Check proves, on the visible snapshot, what storage cannot: every name leads to a collection of that name, and every collection has one;
+// every tree is an index's; every document is valid, and documents and index entries map onto each other both ways. It calls report with each thing that is wrong, and goes
 // on. The storage column's own Check is the other half.
 func (db *DB) Check(ctx context.Context, report func(fault error)) error {
 	return db.read(func(sn *storage.Snapshot) error {
@@ -25,7 +25,9 @@ func (db *DB) Check(ctx context.Context, report func(fault error)) error {
 			report(err)
 			return nil
 		}
+		named := map[storage.CollID]bool{0: true}
 		for _, e := range list {
+			named[e.ID] = true
 			c, sc, err := db.collection(sn, e.Namespace)
 			switch {
 			case err != nil:
@@ -36,6 +38,11 @@ func (db *DB) Check(ctx context.Context, report func(fault error)) error {
 			}
 			if err := db.checkCollection(ctx, c, sc, report); err != nil {
 				return err
+			}
+		}
+		for _, id := range sn.Collections() {
+			if !named[id] {
+				report(fmt.Errorf("catalog: no name leads to collection %d: %w", id, storage.ErrCorrupt))
 			}
 		}
 		return nil
@@ -93,6 +100,15 @@ func (db *DB) Validate(ctx context.Context, ns Namespace) (Validation, error) {
 }
 
 func (db *DB) checkCollection(ctx context.Context, c *collection, sc *storage.Collection, report func(error)) error {
+	trees := map[storage.TreeID]bool{}
+	for i := range c.def.Indexes {
+		trees[c.def.Indexes[i].Tree], trees[c.def.Indexes[i].Side] = true, true
+	}
+	for _, id := range sc.Trees() {
+		if !trees[id] {
+			report(fmt.Errorf("%s: tree %d belongs to no index: %w", c.def.NS, id, storage.ErrCorrupt))
+		}
+	}
 	tick := db.tick(ctx)
 	sets := make([]keySet, len(c.indexes))
 	want := make([]uint64, len(c.indexes))

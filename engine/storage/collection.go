@@ -121,6 +121,15 @@ func (c *Collection) Tree(id TreeID) (btree.Tree, bool) {
 	return btree.Tree{Head: t.Head, R: c.s}, true
 }
 
+// Trees are the numbers of all trees, in order.
+func (c *Collection) Trees() []TreeID {
+	ids := make([]TreeID, len(c.head.trees))
+	for i := range ids {
+		ids[i] = c.head.trees[i].id
+	}
+	return ids
+}
+
 // edit makes the head the Writer's own.
 func (c *Collection) edit() *head {
 	if !c.changed {

@@ -71,6 +71,17 @@ func (sn *Snapshot) Collection(id CollID) *Collection {
 	return &Collection{s: sn.s, id: id, head: h}
 }
 
+// Collections are the numbers of all collections, in order; collection 0 is one.
+func (sn *Snapshot) Collections() (ids []CollID) {
+	_ = sn.heads.all(func(id CollID, h *head) error {
+		if !h.dropped {
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	return ids
+}
+
 // publish makes the batch's snapshot the visible one, and finds out which pages it was the last to lose.
 func (s *Store) publish(b *batch, sn *Snapshot) {
 	var free []page.Run
