@@ -131,7 +131,7 @@ func (d *drawer) step(client, ns string) step {
 }
 
 // own is how many documents a client has: the more of them work at once, the fewer, since all that may have become of them is searched.
-func (d *drawer) own() int { return 4 + 24/(1+d.mood.crowd) }
+func (d *drawer) own() int { return 3 + 24/(1+d.mood.crowd) }
 
 // pad is a string of a length that is mostly small.
 func (d *drawer) pad() model.Value {
@@ -250,6 +250,11 @@ func (d *drawer) hot(ns string) *model.Op {
 	default:
 		op.Kind, op.Filter, op.Ordered = model.Insert, nil, true
 		op.Docs = []*model.Doc{d.doc(group, 0)}
+	}
+	if op.Filter != nil && op.Kind != model.Find && d.r.IntN(3) == 0 {
+		// If it is still so when its turn comes: such a filter is searched for first, and looked at again when the change is made.
+		op.Filter = append(op.Filter, model.Test{Field: "k", Value: model.N(d.r.Int64N(5))})
+		op.Multi = (op.Kind == model.Update && !op.Upsert && op.Replace == nil || op.Kind == model.Delete) && d.r.IntN(2) == 0
 	}
 	return op
 }

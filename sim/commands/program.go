@@ -43,10 +43,17 @@ func New(u *workload.Frame, r *rand.Rand) (workload.Program, string) {
 	o := &p.opt.Storage
 	o.CheckpointBytes *= 4
 	m := mood{crowd: 1 + r.IntN(8), large: r.IntN(12) == 0, leash: r.IntN(3) == 0, simple: u.Profile == workload.Errors, ddl: []int{0, 3, 10}[r.IntN(3)]}
+	if m.crowd > 4 {
+		m.ddl = min(m.ddl, 3) // else there is too much that may have happened
+	}
+	most := 60 / (m.crowd + 2)
+	if r.IntN(4) == 0 {
+		most *= 3
+	}
 	d := newDrawer(rand.New(rand.NewPCG(r.Uint64(), 6)), m)
 	for k := range m.crowd {
 		name := fmt.Sprint("c", k)
-		p.clients = append(p.clients, &client{program: p, name: name, steps: d.steps(name, 60/(m.crowd+2))})
+		p.clients = append(p.clients, &client{program: p, name: name, steps: d.steps(name, most)})
 	}
 	return p, fmt.Sprintf("%+v, block %d, checkpoint at %d bytes or %d edits, fan-out %d", m, o.BlockSize, o.CheckpointBytes, o.CheckpointEdits, o.Tree.MaxEntries)
 }

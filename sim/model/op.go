@@ -55,14 +55,6 @@ func (f Filter) match(d *Doc) bool {
 	return true
 }
 
-// id is the _id that the filter asks for, if that is all it does.
-func (f Filter) id() (string, bool) {
-	if len(f) == 1 && f[0].Field == "_id" && !f[0].Least {
-		return f[0].Value.S, true
-	}
-	return "", false
-}
-
 // ByID is the filter for one document.
 func ByID(id string) Filter { return Filter{{Field: "_id", Value: S(id)}} }
 
@@ -101,10 +93,10 @@ type Op struct {
 	Ordered bool   // Insert
 
 	Filter  Filter
-	Multi   bool     // Update, Delete: all that match
+	Multi   bool     // Update, Delete: all that match; else Filter has an _id
 	Changes []Change // Update, Modify
 	Replace *Doc     // Update, Modify: instead of Changes; its _id does not count
-	Upsert  bool     // Update, Modify: Filter is an _id then
+	Upsert  bool     // Update, Modify
 	Remove  bool     // Modify
 	New     bool     // Modify: give the document as it became
 

@@ -109,11 +109,11 @@ func (o *Op) next(s *State, p progress) []way {
 		if o.Multi {
 			return o.many(s, c, p)
 		}
-		id, _ := o.Filter.id()
-		if c == nil || c.find(id) < 0 {
+		found := o.search(c)
+		if len(found) == 0 {
 			return one(s, Wrote(0, 0, false, ""))
 		}
-		return one(s.set(o.NS, c.put(c.find(id), nil)), Wrote(1, 1, false, ""))
+		return one(s.set(o.NS, c.put(c.find(found[0].ID), nil)), Wrote(1, 1, false, ""))
 	case Modify:
 		return o.modify(s, c, p)
 	case Find:
@@ -180,7 +180,7 @@ func (o *Op) search(c *Coll) (found []*Doc) {
 // insert puts the next document in, or refuses it.
 func (o *Op) insert(s *State, c *Coll, p progress) way {
 	d := o.Docs[p.at]
-	if c.find(d.ID) >= 0 || c.taken(d) {
+	if c.refuses(d) {
 		p.errors += Refused(p.at, codeDuplicateKey)
 		if o.Ordered {
 			p.at = len(o.Docs) - 1
@@ -203,26 +203,39 @@ func (o *Op) changed(d *Doc) *Doc {
 	return apply(d, o.Changes)
 }
 
-// update changes the document of an _id.
-func (o *Op) update(s *State, c *Coll, p progress) []way {
-	id, _ := o.Filter.id()
-	i := -1
-	if c != nil {
-		i = c.find(id)
+// fresh is the document that an upsert inserts: what the filter demands to be equal, and the changes.
+func (o *Op) fresh() *Doc {
+	var id string
+	var fields []Field
+	for _, t := range o.Filter {
+		if t.Field == "_id" {
+			id = t.Value.S
+		} else if o.Replace == nil {
+			fields = append(fields, Field{t.Field, t.Value})
+		}
 	}
+	return o.changed(NewDoc(id, fields...))
+}
+
+// refuses reports whether a new document cannot be inserted.
+func (c *Coll) refuses(d *Doc) bool { return c.find(d.ID) >= 0 || c.taken(d) }
+
+// update changes the one document that there may be; the filter has an _id.
+func (o *Op) update(s *State, c *Coll, p progress) []way {
+	found := o.search(c)
 	switch {
-	case i < 0 && !o.Upsert:
+	case len(found) == 0 && !o.Upsert:
 		return []way{{s, p.end(Wrote(0, 0, false, ""))}}
 	case c == nil:
 		return []way{{s.create(o.NS), p}}
-	case i < 0:
-		d := o.changed(NewDoc(id))
-		if c.taken(d) {
+	case len(found) == 0:
+		d := o.fresh()
+		if c.refuses(d) {
 			return []way{{s, p.end(Wrote(0, 0, false, Refused(0, codeDuplicateKey)))}}
 		}
 		return []way{{s.set(o.NS, c.put(-1, d)), p.end(Wrote(0, 0, true, ""))}}
 	}
-	s, changed, ok := o.edit(s, c, i)
+	s, changed, ok := o.edit(s, c, c.find(found[0].ID))
 	if !ok {
 		return []way{{s, p.end(Wrote(0, 0, false, Refused(0, codeDuplicateKey)))}}
 	}
@@ -260,7 +273,6 @@ func (o *Op) modify(s *State, c *Coll, p progress) (ways []way) {
 		}
 		ways = append(ways, way{n, p.end(reply)})
 	}
-	id, _ := o.Filter.id()
 	switch {
 	case len(found) > 0:
 	case !o.Upsert:
@@ -268,9 +280,9 @@ func (o *Op) modify(s *State, c *Coll, p progress) (ways []way) {
 	case c == nil:
 		ways = append(ways, way{s.create(o.NS), p})
 	default:
-		d := o.changed(NewDoc(id))
+		d := o.fresh()
 		switch {
-		case c.taken(d):
+		case c.refuses(d):
 			ways = append(ways, way{s, p.end(Failed(codeDuplicateKey))})
 		case o.New:
 			ways = append(ways, way{s.set(o.NS, c.put(-1, d)), p.end(Gave(d, true))})
