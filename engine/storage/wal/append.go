@@ -84,9 +84,11 @@ func (l *Log) append(records [][]byte, proven uint64) (LSN, error) {
 	if err := l.Prepare(int64(len(w.out))); err != nil {
 		return 0, err
 	}
+	start := l.env.Clock.Monotonic()
 	if err := l.writeOut(w.out); err != nil {
 		return 0, l.fail(err)
 	}
+	l.pace.wrote(len(w.out), l.env.Clock.Monotonic()-start)
 
 	probe.BatchSpansBlocks.HitIf(w.blocks > 1)
 	l.previous, l.writing = w.previous, w.claim
@@ -136,11 +138,13 @@ func (l *Log) sync() error {
 	if err := l.refusal(); err != nil {
 		return err
 	}
+	start := l.env.Clock.Monotonic()
 	for _, s := range l.dirty {
 		if err := s.file.Datasync(); err != nil {
 			return l.fail(fmt.Errorf("wal: %s: %w", s.name, err))
 		}
 	}
+	l.pace.synced(l.env.Clock.Monotonic() - start)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stats.Syncs += uint64(len(l.dirty))

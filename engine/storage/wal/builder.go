@@ -5,6 +5,7 @@ import (
 
 	"github.com/pierrec/lz4/v4"
 
+	"github.com/multiforadb/multiforadb/engine/env"
 	"github.com/multiforadb/multiforadb/engine/env/probe"
 )
 
@@ -15,6 +16,8 @@ type builder struct {
 	left    int      // bytes of them
 	chunk   *[]byte
 	lz4     **lz4.Compressor
+	pace    *pace
+	clock   env.Clock
 
 	seg      header // where the next block goes; only what block headers need is right of those not made yet
 	room     int    // left in seg
@@ -37,6 +40,8 @@ func (l *Log) builder(records [][]byte, proven uint64) *builder {
 		records:  slices.Clone(records),
 		chunk:    &l.chunk,
 		lz4:      &l.lz4,
+		pace:     &l.pace,
+		clock:    l.env.Clock,
 		seg:      l.live[len(l.live)-1].header,
 		capacity: int(l.o.SegmentSize - unit),
 		rawMax:   l.o.BlockSize - blockHeaderSize,
@@ -90,14 +95,16 @@ func (w *builder) payload(raw []byte) block {
 	b := block{raw: uint32(len(raw)), stored: uint32(len(raw))}
 	d := w.out[at+blockHeaderSize:]
 	// The compressor gives up as soon as it needs more than the space that it gets. An error means just that.
-	if full > unit {
+	if full > unit && w.pace.pays(int(w.raw)) {
 		if *w.lz4 == nil {
 			*w.lz4 = new(lz4.Compressor)
 		}
+		start := w.clock.Monotonic()
 		if n, err := (*w.lz4).CompressBlock(raw, d[:full-unit-blockHeaderSize]); err == nil && n > 0 {
 			probe.BlockCompressed.Hit()
 			b.stored, b.flags = uint32(n), flagCompressed
 		}
+		w.pace.compressed(len(raw), int(b.stored), w.clock.Monotonic()-start)
 	}
 	if b.flags == 0 {
 		copy(d, raw)

@@ -72,6 +72,7 @@ type Log struct {
 	dirty    []*segment // written since the last sync
 	out      []byte
 	chunk    []byte
+	pace     pace
 	lz4      *lz4.Compressor // made when it is first needed: it is large
 }
 
