@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/multiforadb/multiforadb/engine/storage/page"
 	"github.com/multiforadb/multiforadb/simfs"
 )
 
@@ -80,4 +81,96 @@ func TestCleanerFindsEveryRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestCleanerBeginsAnewInAnotherExtent: the cleaner stops in the middle of an extent; that is emptied by removals, given back, and taken
+// again by the same collection. In the new extent the cleaner must begin at the beginning.
+func TestCleanerBeginsAnewInAnotherExtent(t *testing.T) {
+	w := newWorld(t, rand.New(rand.NewPCG(1, 1)), simfs.Options{})
+	w.env.Buggify = func(string) bool { return true }
+	if err := errors.Join(w.open(), w.create(), w.wait()); err != nil {
+		t.Fatal(err)
+	}
+	id, mc := w.pick()
+	var all []RecordID // in the order of their insertion
+	insert := func() {
+		record := w.bytes(1000)
+		var rid RecordID
+		err := w.write(func(wr *Writer) (err error) {
+			rid, err = wr.Lock(id).Insert(record)
+			return err
+		}, func() { mc.records[rid] = string(record); all = append(all, rid) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove := func(rids []RecordID) {
+		for _, rid := range rids {
+			if err := w.write(func(wr *Writer) error { return wr.Lock(id).Remove(rid) }, func() { delete(mc.records, rid) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	checkpoint := func() {
+		if err := errors.Join(w.wait(), w.s.Checkpoint()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 60 {
+		insert()
+	}
+	checkpoint()
+	first := *w.s.coll(id).extents[0]
+	of := func(x extent) (rids []RecordID) {
+		for _, rid := range all {
+			p, err := w.s.coll(id).head.Load().table.Get(w.s, uint64(rid))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at := page.ID(p.Offset() / page.Size); p != 0 && x.run.First <= at && at < x.run.End() {
+				rids = append(rids, rid)
+			}
+		}
+		return rids
+	}
+	old := of(first)
+	remove(old[len(old)-4:])
+	checkpoint()
+	if more, err := w.s.CleanStep(); err != nil || !more || w.s.coll(id).cleaning.first != first.run.First {
+		t.Fatalf("the cleaner is at %+v, and not in the extent at page %d: %v, %v", w.s.coll(id).cleaning, first.run.First, more, err)
+	}
+	remove(of(first))
+	again := func() (extent, bool) {
+		x := w.s.coll(id).extent(first.run.First)
+		if x == nil || x.run.First != first.run.First || x.birth == first.birth || w.s.coll(id).head.Load().open.run == x.run {
+			return extent{}, false
+		}
+		return *x, true
+	}
+	x, ok := again()
+	for n := 0; !ok; x, ok = again() {
+		if n++; n == 1000 {
+			t.Fatal("the extent's place was not taken again")
+		}
+		checkpoint()
+		insert()
+	}
+	checkpoint()
+	now := of(x)
+	remove(now[len(now)-4:])
+	for range 100 {
+		if more, err := w.s.CleanStep(); err != nil {
+			t.Fatal(err)
+		} else if !more {
+			break
+		}
+		checkpoint()
+	}
+	if left := of(x); len(left) > 0 {
+		t.Errorf("%d records are left in the extent that was cleaned", len(left))
+	}
+	w.sound("in the end")
+	if err := w.s.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
