@@ -8,7 +8,7 @@
 //   - what the power cut loses, if the failure is one of a crash image.
 //
 // What is taken away changes all that comes after it, so each step tries a few ways to get to the failure again: the schedule
-// as it was, the policy's own, and the plainest one; and while the moment of a power cut is not settled, images are taken at
+// as it was, others by chance, and the plainest one; and while the moment of a power cut is not settled, images are taken at
 // many. What is left is one [workload.Case], in which nothing is drawn any more but sizes: it fails when it is replayed, always.
 package shrink
 
@@ -55,6 +55,11 @@ type Shrunk struct {
 	Lost          string // what the power cut takes, in words
 }
 
+const (
+	rounds  = 3 // of dropping operations and switches: with fewer of the ones, fewer of the others may do
+	chances = 8 // schedules that are drawn for a case
+)
+
 // ErrGreen says that there is nothing to shrink.
 var ErrGreen = errors.New("the run does not fail")
 
@@ -72,12 +77,19 @@ func Shrink(c workload.Case, o Options) (*Shrunk, error) {
 		return nil, ErrGreen
 	}
 	out := &Shrunk{Before: s.size(c, s.found)}
+	s.schedule = c.Edit.Schedule
 	s.class, s.image = kindOf(s.found.Class), s.found.Cut != nil
 	s.steps = 4*s.found.Steps + 10_000
 	c.Edit.Steps = s.steps
 
-	c = s.operations(c)
-	c = s.switches(c)
+	for round := range rounds {
+		before := len(s.found.Ops)
+		c = s.operations(c)
+		c = s.switches(c)
+		if round > 0 && len(s.found.Ops) == before {
+			break
+		}
+	}
 	c, err := s.settle(c)
 	if err != nil {
 		return nil, err
@@ -95,14 +107,15 @@ func Shrink(c workload.Case, o Options) (*Shrunk, error) {
 }
 
 type shrinker struct {
-	o     Options
-	began time.Time
-	runs  int
-	class string
-	image bool // the failure is one of a crash image
-	steps int
-	found workload.Result // of the smallest case so far that failed
-	lost  string
+	o        Options
+	began    time.Time
+	runs     int
+	class    string
+	image    bool // the failure is one of a crash image
+	steps    int
+	found    workload.Result // of the smallest case so far that failed
+	schedule uint64          // that it was drawn with
+	lost     string
 }
 
 func (s *shrinker) run(c workload.Case) workload.Result {
@@ -130,21 +143,27 @@ func kindOf(class string) string {
 	return class
 }
 
+// way is how a run is scheduled: as switches say, or by chance.
+type way struct {
+	switches []sim.Switch
+	schedule uint64
+}
+
 // fails looks for the failure in a case whose power cut, if it needs one, is not settled: by every way in turn.
-func (s *shrinker) fails(c workload.Case, ways ...[]sim.Switch) bool {
+func (s *shrinker) fails(c workload.Case, ways ...way) bool {
 	c.Edit.Cut, c.Edit.Share = nil, 1
 	if s.image {
 		c.Edit.Kind = s.found.Cut.Kind // elsewhere the failure is less likely, and images cost time
 	} else {
 		c.Edit.Cut = &workload.Cut{At: -1} // no image at all
 	}
-	for _, way := range ways {
+	for _, w := range ways {
 		if s.spent() {
 			return false
 		}
-		c.Edit.Switches = way
+		c.Edit.Switches, c.Edit.Schedule = w.switches, w.schedule
 		if r := s.run(c); s.same(r) {
-			s.found = r
+			s.found, s.schedule = r, w.schedule
 			return true
 		}
 	}
@@ -184,9 +203,14 @@ func (s *shrinker) operations(c workload.Case) workload.Case {
 		}
 		return e
 	}
-	given := c.Edit.Switches
 	left := least(names, func(kept []name) bool {
-		if !s.fails(with(kept), given, s.found.Switches, []sim.Switch{}) {
+		ways := []way{{s.found.Switches, s.schedule}, {nil, s.schedule}, {[]sim.Switch{}, s.schedule}}
+		if !s.image { // runs are cheap then
+			for schedule := range uint64(chances) {
+				ways = append(ways, way{nil, schedule})
+			}
+		}
+		if !s.fails(with(kept), ways...) {
 			return false
 		}
 		s.tell("%d operations", len(kept))
@@ -195,6 +219,7 @@ func (s *shrinker) operations(c workload.Case) workload.Case {
 	if len(left) < len(names) {
 		c = with(left)
 	}
+	c.Edit.Schedule = s.schedule
 	return c
 }
 
@@ -202,7 +227,7 @@ func (s *shrinker) operations(c workload.Case) workload.Case {
 func (s *shrinker) switches(c workload.Case) workload.Case {
 	all := s.found.Switches
 	c.Edit.Switches = least(all, func(kept []sim.Switch) bool {
-		if !s.fails(c, append([]sim.Switch{}, kept...)) {
+		if !s.fails(c, way{append([]sim.Switch{}, kept...), s.schedule}) {
 			return false
 		}
 		s.tell("%d switches", len(kept))

@@ -22,6 +22,8 @@ type Edit struct {
 	Kept map[string][]int `json:"kept"`
 	// Switches are the schedule, if they are not null: the policy is not asked.
 	Switches []sim.Switch `json:"switches"`
+	// Schedule draws another schedule for the same clients, if it is not 0.
+	Schedule uint64 `json:"schedule,omitempty"`
 	// Cut is the only crash image that is taken. It is judged in the same way each time.
 	Cut *Cut `json:"cut,omitempty"`
 	// Share is in how many events of the disk one is looked at, instead of the usual number.

@@ -145,7 +145,8 @@ func RunProgram(make Maker, c Case, told Watch) Result {
 	var config string
 	u.program, config = make(u, r)
 	u.cuts = cuts{u: u, r: rand.New(rand.NewPCG(c.Seed, 21+i)), share: cmp.Or(c.Edit.Share, 40)}
-	opt := sim.Options{Seed: c.Seed, Policy: sim.PolicyOf(c.Seed), FS: u.disk, WriteBack: []float64{0, 0.002, 0.02}[r.IntN(3)],
+	drawn := c.Seed ^ c.Edit.Schedule<<32
+	opt := sim.Options{Seed: drawn, Policy: sim.PolicyOf(drawn), FS: u.disk, WriteBack: []float64{0, 0.002, 0.02}[r.IntN(3)],
 		Switches: c.Edit.Switches, Steps: c.Edit.Steps, Trace: told.Step}
 	if c.Profile == Recoverable && r.IntN(4) > 0 {
 		opt.StopAt = 1 + r.IntN(6000)
