@@ -81,5 +81,5 @@ func (f *Find) byID() (id bson.RawValue, ok bool) {
 		return id, false
 	}
 	return id, len(f.Sort) == 0 && len(f.Projection) == 0 && f.Hint.Type == 0 && len(f.Min) == 0 && len(f.Max) == 0 && !f.ReturnKey && f.Skip == 0 &&
-		len(f.Collation) == 0 && len(f.Let) == 0 && !f.Tailable && !f.ShowRecordID
+		f.Reads == nil && len(f.Collation) == 0 && len(f.Let) == 0 && !f.Tailable && !f.ShowRecordID
 }

@@ -26,6 +26,8 @@ func TestShortWayIsForPlainQueries(t *testing.T) {
 			*v = value.String("x")
 		case *int64:
 			*v = 3
+		case *[]string:
+			*v = []string{"a"}
 		case *bool:
 			*v = true
 		default:

@@ -43,7 +43,7 @@ func (db *DB) Distinct(ctx context.Context, ns Namespace, d Distinct) (bson.RawA
 		}
 		return nil
 	}
-	err := db.run(ctx, ns, Find{Filter: d.Filter, Hint: d.Hint, Collation: d.Collation}, func(q *query.Query, _ *storage.Collection) bool {
+	err := db.run(ctx, ns, Find{Filter: d.Filter, Hint: d.Hint, Collation: d.Collation, Reads: []string{d.Key}}, func(q *query.Query, _ *storage.Collection) bool {
 		if q.Collation != nil {
 			values.coll = q.Collation
 		}

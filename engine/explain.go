@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -94,6 +95,8 @@ func (db *DB) explain(ctx context.Context, ns Namespace, q query.Query, v Verbos
 		}
 		return bson.D{{Key: "stage", Value: over}, {Key: "inputStage", Value: plan}}
 	}
+	count := over == "COUNT"
+	q.OnlyIDs = q.OnlyIDs || count
 	planner := bson.D{{Key: "namespace", Value: ns.String()}, {Key: "parsedQuery", Value: q.Filter.Raw()}, {Key: "indexFilterSet", Value: false}}
 	reply := bson.D{{Key: "explainVersion", Value: "1"}}
 	err := db.read(func(sn *storage.Snapshot) error {
@@ -104,6 +107,14 @@ func (db *DB) explain(ctx context.Context, ns Namespace, q query.Query, v Verbos
 		if col == nil {
 			planner = append(planner, bson.E{Key: "winningPlan", Value: wrap(bson.D{{Key: "stage", Value: "EOF"}})}, bson.E{Key: "rejectedPlans", Value: bson.A{}})
 			reply = append(reply, bson.E{Key: "queryPlanner", Value: planner})
+			return nil
+		}
+		if count && q.Filter.All() && q.Hint.Type == 0 { // as Count does it
+			fast := bson.D{{Key: "stage", Value: "RECORD_STORE_FAST_COUNT"}}
+			planner = append(planner, bson.E{Key: "winningPlan", Value: fast}, bson.E{Key: "rejectedPlans", Value: bson.A{}})
+			if reply = append(reply, bson.E{Key: "queryPlanner", Value: planner}); v > QueryPlanner {
+				reply = append(reply, executed(true, 0, 0, 0, 0, fast, v))
+			}
 			return nil
 		}
 		p, err := query.New(q, col.plan, source{sc}, &col.choices)
@@ -121,15 +132,28 @@ func (db *DB) explain(ctx context.Context, ns Namespace, q query.Query, v Verbos
 		r.Attach(source{sc}, db.tick(ctx))
 		for r.Next() {
 		}
-		reply = append(reply, bson.E{Key: "executionStats", Value: bson.D{
-			{Key: "executionSuccess", Value: r.Err() == nil},
-			{Key: "nReturned", Value: r.Returned()},
-			{Key: "executionTimeMillis", Value: (db.env.Clock.Monotonic() - began).Milliseconds()},
-			{Key: "totalKeysExamined", Value: r.KeysExamined()},
-			{Key: "totalDocsExamined", Value: r.DocsExamined()},
-			{Key: "executionStages", Value: wrap(p.Explain(r))},
-		}})
+		returned := r.Returned()
+		if over != "" && over != "DISTINCT" { // no documents come out of a count or a change
+			returned = 0
+		}
+		reply = append(reply, executed(r.Err() == nil, returned, db.env.Clock.Monotonic()-began, r.KeysExamined(), r.DocsExamined(), wrap(p.Explain(r)), v))
 		return r.Err()
 	})
 	return reply, err
+}
+
+// executed is the field executionStats.
+func executed(ok bool, returned int64, took time.Duration, keys, docs int, stages bson.D, v Verbosity) bson.E {
+	d := bson.D{
+		{Key: "executionSuccess", Value: ok},
+		{Key: "nReturned", Value: returned},
+		{Key: "executionTimeMillis", Value: took.Milliseconds()},
+		{Key: "totalKeysExamined", Value: keys},
+		{Key: "totalDocsExamined", Value: docs},
+		{Key: "executionStages", Value: stages},
+	}
+	if v == AllPlansExecution { // those that were not taken were not executed
+		d = append(d, bson.E{Key: "allPlansExecution", Value: bson.A{}})
+	}
+	return bson.E{Key: "executionStats", Value: d}
 }

@@ -33,13 +33,15 @@ type Find struct {
 	Min, Max bson.Raw
 	// ReturnKey gives the entries of the index that the plan goes by instead of documents; without one, empty documents.
 	ReturnKey bool
+	// Reads are the paths whose values are asked for: documents may come without all else. nil: all is asked for.
+	Reads []string
 	// MemoryOnly makes a sort that does not fit the memory an error, instead of one that goes to the disk.
 	MemoryOnly bool
 }
 
 // parse makes the query column's query of f.
 func (db *DB) parse(in *terms, f *Find) (query.Query, error) {
-	q := query.Query{Tail: f.Tailable, Min: f.Min, Max: f.Max, ReturnKey: f.ReturnKey, Skip: f.Skip, Limit: f.Limit, Hint: f.Hint, SortMemory: db.opt.SortMemory, Disk: db.disk(f.MemoryOnly), Collation: in.coll}
+	q := query.Query{Tail: f.Tailable, Fields: f.Reads, Min: f.Min, Max: f.Max, ReturnKey: f.ReturnKey, Skip: f.Skip, Limit: f.Limit, Hint: f.Hint, SortMemory: db.opt.SortMemory, Disk: db.disk(f.MemoryOnly), Collation: in.coll}
 	var err error
 	if q.Filter, err = match.Parse(f.Filter, in.matching()); err != nil {
 		return q, err

@@ -80,7 +80,7 @@ func (c *call) searched() (engine.Find, string, error) {
 		return engine.Find{Filter: q.Filter, Hint: q.Hint, Collation: q.Collation, Skip: q.Skip, Limit: q.Limit}, "COUNT", err
 	case "distinct":
 		q, err := c.distinctArgs()
-		return engine.Find{Filter: q.Filter, Hint: q.Hint, Collation: q.Collation}, "DISTINCT", err
+		return engine.Find{Filter: q.Filter, Hint: q.Hint, Collation: q.Collation, Reads: []string{q.Key}}, "DISTINCT", err
 	case "update":
 		a, err := c.updateArgs()
 		if err != nil {

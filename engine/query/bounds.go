@@ -50,6 +50,16 @@ func (b *Bounds) start(dst []byte, reverse bool) ([]byte, bool) {
 	return append(dst, hi...), hi != ""
 }
 
+// contiguous says that the entries inside stand together.
+func (b *Bounds) contiguous() bool {
+	for i, f := range b.fields {
+		if len(f.spans) != 1 || !f.spans[0].point && i < len(b.fields)-1 {
+			return false
+		}
+	}
+	return true
+}
+
 // empty says that no key is inside.
 func (b *Bounds) empty() bool {
 	for _, f := range b.fields {

@@ -43,7 +43,7 @@ func newCover(p *Plan) *cover {
 // cover makes documents with the paths that are needed, or is nil.
 //
 // An entry tells all that a document has at a path if no array was met on it. Under a collation or a hash it does not tell the value. That
-// a.b is missing does not tell whether there is an a; such documents are fetched.
+// a.b is missing does not tell whether there is an a; such documents are fetched. Nor does a.0 tell whether a is an array.
 func (s *scan) cover(needed []string) *cover {
 	if s.kind != scanIndex || s.index.Multikey != 0 || s.index.Collation != nil || s.index.path != "" && !s.sets[0].point() {
 		return nil
@@ -52,7 +52,7 @@ func (s *scan) cover(needed []string) *cover {
 	found := 0
 	for i, f := range s.index.Fields {
 		c.pattern.Fields = append(c.pattern.Fields, key.Field{Kind: f.Kind})
-		if slices.Contains(needed, f.Path) && f.Kind != key.Hashed && f.Path != key.WildPathField {
+		if slices.Contains(needed, f.Path) && f.Kind != key.Hashed && f.Path != key.WildPathField && !numbered(f.Path) {
 			if !c.root.add(strings.Split(f.Path, "."), i) {
 				return nil
 			}

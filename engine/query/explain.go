@@ -94,6 +94,9 @@ func (s *scan) explain(p *Plan, r *Run) bson.D {
 		case s == &p.scan && p.cover != nil:
 			return filter(scan)
 		case p.OnlyIDs && s.residual(p.Filter) == nil:
+			if s.bounds.contiguous() {
+				scan[0].Value = "COUNT_SCAN"
+			}
 			return scan
 		case s == &p.scan && p.sieve != nil:
 			scan = append(scan, bson.E{Key: "filter", Value: p.sieve.filter.Raw()})
