@@ -6,7 +6,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/value"
 )
 
@@ -350,7 +349,3 @@ func callToHashedIndexKey(_ *Context, args []bson.RawValue) (bson.RawValue, erro
 	}
 	return value.Int64(value.IndexHash(v)), nil
 }
-
-var errMeta = mongoerr.NotImplemented.Errorf("$meta is not implemented: there is no text search")
-
-func parseMeta(*parser, bson.RawValue) (node, error) { return nil, errMeta }

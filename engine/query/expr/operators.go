@@ -96,7 +96,7 @@ var operators = []operator{
 	{name: "$maxN", parse: parseEnds("$maxN", pickMax)},
 	{name: "$median", parse: parseMedian},
 	{name: "$mergeObjects", call: callMergeObjects, min: 0, max: -1},
-	{name: "$meta", parse: parseMeta},
+	{name: "$meta", todo: true},
 	{name: "$millisecond", parse: parseMillisecond},
 	{name: "$min", call: callMin, min: 0, max: -1},
 	{name: "$minN", parse: parseEnds("$minN", pickMin)},

@@ -62,6 +62,10 @@ func (p *parser) pipeline(stages []bson.Raw) (*Pipeline, error) {
 			return nil, mongoerr.APIStrictError.Errorf("stage %s is not allowed with 'apiStrict: true' in API Version 1", name)
 		}
 		s, err := row.parse(p, arg)
+		switch name {
+		case "$project", "$addFields", "$set":
+			err = mongoerr.During("Invalid "+name, err)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -79,7 +79,7 @@ func (r generator) blocking() string {
 // TestSpilledPipelinesGiveTheSame runs random blocking stages in memory and with little of it, and compares. No file stays open:
 // neither at the end, nor when the pipeline is closed in the middle or fails.
 func TestSpilledPipelinesGiveTheSame(t *testing.T) {
-	rounds := 600
+	rounds := 300
 	if testing.Short() {
 		rounds = 100
 	}

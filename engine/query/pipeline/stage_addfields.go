@@ -32,7 +32,7 @@ func parseAddFields(p *parser, arg bson.RawValue) (stage, error) {
 	}
 	s := &addStage{root: &addNode{}, c: p.opts.Context}
 	if value.Count(arg.Value) == 0 {
-		return nil, code(51272).Errorf("invalid $addFields :: caused by :: specification must have at least one field")
+		return nil, code(51272).Errorf("specification must have at least one field")
 	}
 	return s, s.fields(p, s.root, "", bson.Raw(arg.Value))
 }
@@ -50,7 +50,7 @@ func (s *addStage) fields(p *parser, n *addNode, prefix string, doc bson.Raw) er
 			c := at.child(part)
 			last := i == len(parts)-1
 			if c != nil && (c.e != nil || last && !branch) {
-				return mongoerr.LocationProjectPathCollision.Errorf("invalid $addFields :: caused by :: path collision at %s",
+				return mongoerr.LocationProjectPathCollision.Errorf("path collision at %s",
 					prefix+name)
 			}
 			if c == nil {

@@ -19,7 +19,7 @@ func parseProject(p *parser, arg bson.RawValue) (stage, error) {
 		return nil, code(15969).Errorf("$project specification must be an object")
 	}
 	if value.Count(arg.Value) == 0 {
-		return nil, code(51272).Errorf("invalid $project :: caused by :: projection specification must have at least one field")
+		return nil, code(51272).Errorf("projection specification must have at least one field")
 	}
 	q, err := p.projection(bson.Raw(arg.Value))
 	if err != nil {
