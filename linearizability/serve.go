@@ -88,7 +88,8 @@ func (s *serving) life(p *process, most, cut int) error {
 	if err := p.wait(); err != nil {
 		return err
 	}
-	conn, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + p.address).SetRetryReads(false).SetRetryWrites(false).
+	conn, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + p.address).
+		SetServerMonitoringMode("poll").SetRetryReads(false).SetRetryWrites(false).
 		SetServerSelectionTimeout(patience))
 	if err != nil {
 		return err

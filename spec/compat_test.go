@@ -215,9 +215,18 @@ func (s *source) options() []entry {
 			continue
 		case "cursors":
 			name = "aggregate.cursor"
+		case "batch":
+			for _, c := range cases(f) {
+				for _, parent := range batchParents[c.fn] {
+					if parent != "insert" || c.name != "let" {
+						add(c, parent)
+					}
+				}
+			}
+			continue
 		}
 		for _, c := range cases(f) {
-			if c.tag == "f.name" {
+			if c.tag == "f.name" && (name != "bulk_write" || c.fn != "read") { // the statements' fields are update's and delete's
 				add(c, camel(name))
 			}
 		}
@@ -232,9 +241,15 @@ func (s *source) options() []entry {
 	return rows
 }
 
+// batchParents are what the functions read that insert, update and delete share.
+var batchParents = map[string][]string{
+	"parseBatch": {"delete", "insert", "update"}, "ofDelete": {"delete.deletes"}, "ofUpdate": {"update.updates"},
+}
+
 // option is a string in a case of a switch.
 type option struct {
 	name, tag string
+	fn        string // the function that it is in
 	parent    string // what the function calls its parent, if it does
 	body      []ast.Stmt
 }
@@ -318,12 +333,12 @@ func cases(f *ast.File) []option {
 			case *ast.ReturnStmt:
 				for _, r := range n.Results {
 					if name := comparedName(r); name != "" {
-						all = append(all, option{name, "f.name", parent, []ast.Stmt{n}})
+						all = append(all, option{name, "f.name", fn.Name.Name, parent, []ast.Stmt{n}})
 					}
 				}
 			case *ast.IfStmt:
 				if name := comparedName(n.Cond); name != "" {
-					all = append(all, option{name, "f.name", parent, n.Body.List})
+					all = append(all, option{name, "f.name", fn.Name.Name, parent, n.Body.List})
 				}
 			case *ast.SwitchStmt:
 				tag := ""
@@ -340,7 +355,7 @@ func cases(f *ast.File) []option {
 					c := c.(*ast.CaseClause)
 					for _, e := range c.List {
 						if name := text(e); name != "" {
-							all = append(all, option{name, tag, parent, c.Body})
+							all = append(all, option{name, tag, fn.Name.Name, parent, c.Body})
 						}
 					}
 				}

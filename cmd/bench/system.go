@@ -45,7 +45,7 @@ type system struct {
 // connect makes a client of a server that is there.
 func connect(ctx context.Context, name, uri string, more ...*options.ClientOptions) (*system, error) {
 	durable := true
-	o := options.Client().ApplyURI(uri).SetWriteConcern(&writeconcern.WriteConcern{W: 1, Journal: &durable}).
+	o := options.Client().SetServerMonitoringMode("poll").ApplyURI(uri).SetWriteConcern(&writeconcern.WriteConcern{W: 1, Journal: &durable}).
 		SetRetryReads(false).SetRetryWrites(false).SetMaxPoolSize(1024).SetAppName("bench")
 	client, err := mongo.Connect(append([]*options.ClientOptions{o}, more...)...)
 	if err != nil {

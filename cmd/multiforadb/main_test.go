@@ -93,7 +93,8 @@ func (p *process) end(t *testing.T, s os.Signal) error {
 
 func (p *process) connect(t *testing.T) *mongo.Client {
 	t.Helper()
-	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + p.address).SetRetryReads(false).SetRetryWrites(false).
+	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + p.address).
+		SetServerMonitoringMode("poll").SetRetryReads(false).SetRetryWrites(false).
 		SetServerSelectionTimeout(5 * time.Second))
 	if err != nil {
 		t.Fatal(err)

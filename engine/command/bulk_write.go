@@ -127,7 +127,7 @@ func (b *bulk) parse(ops, namespaces []bson.Raw) error {
 		if op.kind != "insert" && op.kind != "update" && op.kind != "delete" {
 			return mongoerr.BadValue.Errorf("BulkWrite has no operation '%s'", op.kind)
 		}
-		if err := op.parse(doc); err != nil {
+		if err := op.read(doc); err != nil {
 			return err
 		}
 		op.update.Let, op.delete.Let = b.let, b.let
@@ -138,7 +138,7 @@ func (b *bulk) parse(ops, namespaces []bson.Raw) error {
 // namesOf are the names that fields of bulkWrite's updates and deletes have in update and delete, where they differ.
 var namesOf = map[string]string{"filter": "q", "updateMods": "u", "constants": "c", "q": "", "u": "", "c": ""}
 
-func (op *bulkOp) parse(doc bson.Raw) error {
+func (op *bulkOp) read(doc bson.Raw) error {
 	parent := "bulkWrite." + op.kind
 	err := fieldsOf(parent, doc, func(f field) (bool, error) {
 		if f.name == op.kind {

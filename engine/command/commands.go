@@ -87,6 +87,7 @@ var commands = []command{
 	{name: "reIndex"},
 	{name: "refreshSessions", run: refreshSessions, stable: true},
 	{name: "renameCollection", run: renameCollection, write: true, admin: true},
+	{name: "replSetGetStatus", run: replSetGetStatus, admin: true},
 	{name: "revokeRolesFromUser", write: true},
 	{name: "rolesInfo"},
 	{name: "rotateCertificates", admin: true},

@@ -90,7 +90,9 @@ func (c *call) nextBatch(cur *cursor, docs int64) (more bool, err error) {
 		if err != nil || n > 0 || !more || !cur.await || !ok || left <= 0 || c.cursors.isKilled(cur) {
 			return more, err
 		}
+		before := c.env.Clock.Monotonic()
 		waits.Await(min(left, awaitStep))
+		c.waited += c.env.Clock.Monotonic() - before
 		if err := c.ctx.Err(); err != nil {
 			return false, err
 		}

@@ -61,7 +61,9 @@ func hello(c *call) error {
 	case known == nil && await >= 0:
 		return mongoerr.Code(31372).Errorf("A request with 'maxAwaitTimeMS' must include a 'topologyVersion'")
 	case known != nil && value.CompareDocuments(known, c.topologyVersion()) == 0:
+		start := c.env.Clock.Monotonic()
 		c.quiet.wait(c.ctx, min(time.Duration(await)*time.Millisecond, time.Hour))
+		c.waited = c.env.Clock.Monotonic() - start
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func each(t *testing.T, f func(t *testing.T, w *world)) {
 				t.Fatal(err)
 			}
 			srv := server.New(db, server.Options{Env: e})
-			opts := options.Client().ApplyURI("mongodb://in-process")
+			opts := options.Client().SetServerMonitoringMode("poll").ApplyURI("mongodb://in-process")
 			if way == "in process" {
 				opts.SetDialer(srv)
 			} else {

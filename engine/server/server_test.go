@@ -77,7 +77,7 @@ func TestDriverConnects(t *testing.T) {
 	address := listen(t, s)
 	for _, compressor := range []string{"", "snappy", "zlib", "zstd"} {
 		for _, inProcess := range []bool{false, true} {
-			opts := options.Client().ApplyURI("mongodb://" + address)
+			opts := options.Client().SetServerMonitoringMode("poll").ApplyURI("mongodb://" + address)
 			if compressor != "" {
 				opts.SetCompressors([]string{compressor})
 			}

@@ -75,11 +75,18 @@ func (r *run) createClient(a *args) (any, error) {
 		}
 	}
 	rec.sensitive = want(a, "observeSensitiveCommands", asBool)
-	uri, err := r.server.uri(want(a, "uriOptions", asDocument))
+	uriOptions := want(a, "uriOptions", asDocument)
+	uri, err := r.server.uri(uriOptions)
 	if err != nil {
 		return nil, err
 	}
-	o := options.Client().SetServerSelectionTimeout(selectionTimeout).ApplyURI(uri).
+	// A client that goes at once may have to wait for the answer to its waiting hello; only tests that ask for such a hello get it. The driver
+	// does not take this option from the URI.
+	mode := "poll"
+	if v, ok := uriOptions.Lookup("serverMonitoringMode").StringValueOK(); ok {
+		mode = v
+	}
+	o := options.Client().SetServerMonitoringMode(mode).SetServerSelectionTimeout(selectionTimeout).ApplyURI(uri).
 		SetMonitor(rec.commands()).SetPoolMonitor(rec.pool()).SetServerMonitor(rec.topology())
 	if api := want(a, "serverApi", asDocument); api != nil {
 		b := newArgs("serverApi", api)

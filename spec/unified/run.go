@@ -29,7 +29,7 @@ type Server struct {
 
 // Dial asks a server what it is. Close it after use.
 func Dial(ctx context.Context, address string) (*Server, error) {
-	c, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + address).SetServerSelectionTimeout(selectionTimeout))
+	c, err := mongo.Connect(options.Client().SetServerMonitoringMode("poll").ApplyURI("mongodb://" + address).SetServerSelectionTimeout(selectionTimeout))
 	if err != nil {
 		return nil, err
 	}
