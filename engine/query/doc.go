@@ -15,6 +15,21 @@
 // are known to speak of the same element, since they stand under one $elemMatch. A document may then have several entries inside the
 // bounds, and a run remembers the ids that it has given.
 //
+// A hashed field is bounded only by single values, by their hashes. A wildcard index stands for as many indexes as paths are tested, each sparse
+// and of two fields, the path and the value (wildcard.go).
+//
+// # Choosing
+//
+// Each index that can bound a scan, or gives the order asked for, is a candidate, and so is an $or whose branches all have one. What a scan will visit is
+// estimated by the tree; a scan in the wrong order pays for the sort, one in the right order stops at the limit. Where estimates tie a short trial
+// decides, which is remembered (trial.go). A sort behind an $in, or over an $or, merges scans (merge.go).
+//
+// # Without documents
+//
+// An entry and its trailer give back the values that the key was made of. A query that needs no others is covered: documents are made of entries
+// (cover.go). Of any other, the part of the filter that an entry tells enough for is tested before the document is fetched. Neither is
+// done where there are arrays, of which an entry holds one element.
+//
 // # Running
 //
 // An access walks records or entries, a Run fetches, filters, sorts, skips, limits and projects. Bounds let a scan jump: when
