@@ -35,8 +35,11 @@ type Collation struct {
 	tag    language.Tag // with the levels that are asked of the library
 	tag4   language.Tag
 	fields fields
-	free   atomic.Pointer[worker]
+	free   [workersKept]atomic.Pointer[worker]
 }
+
+// workersKept is how many workers of a collation are kept for the next call: about as many as there are processors to run them.
+const workersKept = 8
 
 // worker makes keys. It belongs to one goroutine at a time.
 type worker struct {
@@ -80,13 +83,27 @@ func (c *Collation) Compare(a, b []byte) int {
 
 // AppendKey appends the key of text.
 func (c *Collation) AppendKey(dst, text []byte) []byte {
-	w := c.free.Swap(nil)
-	if w == nil {
-		w = c.newWorker()
-	}
+	w := c.take()
 	dst = c.appendKey(w, dst, text)
-	c.free.Store(w)
+	c.give(w)
 	return dst
+}
+
+func (c *Collation) take() *worker {
+	for i := range c.free {
+		if w := c.free[i].Swap(nil); w != nil {
+			return w
+		}
+	}
+	return c.newWorker()
+}
+
+func (c *Collation) give(w *worker) {
+	for i := range c.free {
+		if c.free[i].CompareAndSwap(nil, w) {
+			return
+		}
+	}
 }
 
 func (c *Collation) newWorker() *worker {

@@ -74,3 +74,31 @@ func TestKeysOrderTexts(t *testing.T) {
 		}
 	})
 }
+
+func TestKeysAreMadeByManyAtOnce(t *testing.T) {
+	c, err := Parse(value.MustParseDocument(`{locale: "en", strength: 1, caseLevel: true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{"Résumé", "resume", "naïve", "日本", "", "x-1"}
+	want := make([][]byte, len(texts))
+	for i, s := range texts {
+		want[i] = c.AppendKey(nil, []byte(s))
+	}
+	done := make(chan bool)
+	for range 20 {
+		go func() {
+			ok := true
+			for i := range 300 {
+				s := texts[i%len(texts)]
+				ok = ok && bytes.Equal(c.AppendKey(nil, []byte(s)), want[i%len(texts)])
+			}
+			done <- ok
+		}()
+	}
+	for range 20 {
+		if !<-done {
+			t.Error("a key is another one if others are made at the same time")
+		}
+	}
+}
