@@ -88,7 +88,10 @@ func newDrawer(r *rand.Rand, m mood) *drawer { return &drawer{r: r, mood: m, dat
 
 // steps are what one client does. Its name is its group.
 func (d *drawer) steps(client string, n int) []step {
-	home := places[d.r.IntN(len(places))]
+	home := places[0]
+	if d.r.IntN(3) == 0 {
+		home = places[d.r.IntN(len(places))]
+	}
 	out := make([]step, n)
 	for i := range out {
 		ns := home
@@ -253,7 +256,13 @@ func (d *drawer) hot(ns string) *model.Op {
 	}
 	if op.Filter != nil && op.Kind != model.Find && d.r.IntN(3) == 0 {
 		// If it is still so when its turn comes: such a filter is searched for first, and looked at again when the change is made.
-		op.Filter = append(op.Filter, model.Test{Field: "k", Value: model.N(d.r.Int64N(5))})
+		if op.Changes != nil && d.r.IntN(2) == 0 {
+			w := d.r.Int64N(2)
+			op.Filter = append(op.Filter, model.Test{Field: "w", Value: model.N(w)})
+			op.Changes = []model.Change{{Op: "$set", Field: "w", Value: model.N(1 - w)}, {Op: "$inc", Field: "n", Value: model.N(1)}}
+		} else {
+			op.Filter = append(op.Filter, model.Test{Field: "k", Value: model.N(d.r.Int64N(5))})
+		}
 		op.Multi = (op.Kind == model.Update && !op.Upsert && op.Replace == nil || op.Kind == model.Delete) && d.r.IntN(2) == 0
 	}
 	return op
