@@ -70,11 +70,14 @@ func (c *writing) findAndRemove(in *terms, f *FindAndModify, result *FindAndModi
 	if err != nil {
 		return err
 	}
+	var seen bson.Raw // by the last run: another may have taken the document between two of them
 	n, err := c.change(t, false, func(u *unit, m matched) (bool, error) {
-		result.Value = clone(m.doc)
+		seen = clone(m.doc)
 		return true, u.remove(m.id, m.doc)
 	})
-	result.Matched = n.matched > 0
+	if n.matched > 0 {
+		result.Matched, result.Value = true, seen
+	}
 	return err
 }
 
