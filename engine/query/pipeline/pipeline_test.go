@@ -228,3 +228,23 @@ func TestCollationReachesEveryStage(t *testing.T) {
 		}
 	}
 }
+
+// TestLookupTellsWhatItsVariablesEqual holds that a planner can look up what the pipeline of a $lookup compares with a variable.
+func TestLookupTellsWhatItsVariablesEqual(t *testing.T) {
+	for _, c := range []struct{ let, match, want string }{
+		{`5`, `{$expr: {$eq: ["$k.l", "$$v"]}}`, `{$and: [{k.l: {$eq: 5}}, {$expr: {$eq: ["$k.l", "$$v"]}}]}`},
+		{`{x: null}`, `{$expr: {$and: [{$eq: ["$$v.x", "$k"]}, {$gt: ["$n", 1]}]}}`, `{$and: [{k: {$eq: null}}, {$expr: {$and: [{$eq: ["$$v.x", "$k"]}, {$gt: ["$n", 1]}]}}]}`},
+		{`[1]`, `{$expr: {$eq: ["$k", "$$v"]}}`, `{$expr: {$eq: ["$k", "$$v"]}}`},
+		{`"$$REMOVE"`, `{$expr: {$eq: ["$k", "$$v"]}}`, `{$expr: {$eq: ["$k", "$$v"]}}`},
+		{`5`, `{$expr: {$eq: ["$k", {$add: ["$$v", "$k"]}]}}`, `{$expr: {$eq: ["$k", {$add: ["$$v", "$k"]}]}}`},
+		{`5`, `{$expr: {$or: [{$eq: ["$k", "$$v"]}, true]}}`, `{$expr: {$or: [{$eq: ["$k", "$$v"]}, true]}}`},
+	} {
+		w := &world{collections: map[string][]bson.Raw{"c": {value.MustParseDocument("{}")}}}
+		if _, err := w.run(split(t, `[{$lookup: {from: "o", as: "l", let: {v: `+c.let+`}, pipeline: [{$match: `+c.match+`}]}}]`), w.options()); err != nil {
+			t.Fatal(err)
+		}
+		if got := value.Text(value.Document(w.filter)); got != c.want {
+			t.Errorf("%s with %s: %s", c.match, c.let, got)
+		}
+	}
+}

@@ -136,8 +136,8 @@ func (r generator) stage() string {
 	case 13:
 		return fmt.Sprintf("{$lookup: {from: \"o\", localField: %q, foreignField: %q, as: %q}}", r.path(), r.path(), r.path())
 	case 14:
-		return fmt.Sprintf("{$lookup: {from: \"o\", localField: %q, foreignField: %q, as: %q, let: {v: \"$%s\"}, pipeline: [{$match: {$expr: {$gte: [\"$a\", \"$$v\"]}}}, %s]}}",
-			r.path(), r.path(), r.name(), r.path(), r.one("{$limit: 2}", "{$project: {a: 1}}", "{$match: "+r.filter()+"}"))
+		return fmt.Sprintf("{$lookup: {from: \"o\", localField: %q, foreignField: %q, as: %q, let: {v: \"$%s\"}, pipeline: [{$match: {$expr: {%s: [\"$%s\", \"$$v\"]}}}, %s]}}",
+			r.path(), r.path(), r.name(), r.path(), r.one("$gte", "$eq", "$eq"), r.path(), r.one("{$limit: 2}", "{$project: {a: 1}}", "{$match: "+r.filter()+"}"))
 	}
 	switch r.IntN(3) {
 	case 0: // a $lookup that takes in a $unwind

@@ -36,8 +36,9 @@ type lookupStage struct {
 // subPipe is a pipeline on another collection.
 type subPipe struct {
 	*Pipeline
-	ns Namespace
-	p  *parser
+	ns    Namespace
+	p     *parser
+	equal []equality // of the filter that it begins with
 }
 
 // from reads the operand "from": a name, or {db, coll}.
@@ -72,7 +73,14 @@ func (p *parser) other(ns Namespace, scope expr.Scope, stages []bson.Raw) (*subP
 	}
 	inner := p.sub(inLookup, ns, scope)
 	q, err := inner.pipeline(stages)
-	return &subPipe{q, ns, inner}, err
+	if err != nil {
+		return nil, err
+	}
+	s := &subPipe{Pipeline: q, ns: ns, p: inner}
+	if q.prefix.Filter != nil {
+		s.equal = inner.equalities(q.prefix.Filter.Raw())
+	}
+	return s, nil
 }
 
 // start runs the pipeline; extra is one more condition on what the pipeline begins with, nil for none.
@@ -84,6 +92,17 @@ func (s *subPipe) start(extra bson.Raw) (Iterator, error) {
 		return nil, mongoerr.FailedToParse.Errorf("a pipeline without a collection must begin with $documents")
 	}
 	find := s.prefix.Find
+	for _, q := range s.equal {
+		test, err := q.test(s.opts.Context)
+		if err != nil {
+			return nil, err
+		}
+		if test != nil {
+			if find.Filter, err = s.p.both(test, find.Filter.Raw()); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if extra != nil {
 		var own bson.Raw
 		if find.Filter != nil {

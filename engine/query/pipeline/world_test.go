@@ -20,6 +20,7 @@ type world struct {
 	views       map[string]view
 	indexed     bool
 	finds       int
+	filter      bson.Raw // of the last find
 	closed      int
 }
 
@@ -39,6 +40,10 @@ func (w *world) Indexed(pipeline.Namespace, string) bool { return w.indexed }
 
 func (w *world) Find(ns pipeline.Namespace, f pipeline.Find) (pipeline.Iterator, error) {
 	w.finds++
+	w.filter = nil
+	if f.Filter != nil {
+		w.filter = f.Filter.Raw()
+	}
 	var docs []bson.Raw
 	for _, d := range w.collections[ns.Collection] {
 		if f.Filter != nil {
