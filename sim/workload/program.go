@@ -12,6 +12,7 @@ import (
 	"github.com/multiforadb/multiforadb/engine/storage/page"
 	"github.com/multiforadb/multiforadb/sim"
 	"github.com/multiforadb/multiforadb/sim/judge"
+	"github.com/multiforadb/multiforadb/simfs"
 )
 
 // The program: clients count. Each collection has a counter in its first record; one increment is one write, which also puts
@@ -307,7 +308,9 @@ func (u *counting) broken(s *storage.Store, err error) bool {
 	if !u.Fault.Hit() {
 		return false
 	}
-	return errors.Is(err, storage.ErrFailed) || errors.Is(err, storage.ErrDiskFull) || errors.Is(err, env.ErrNoSpace) || s.Failed() == nil
+	// The disk's own error comes from what nothing hangs on yet, such as a new segment of the log; that the database fails for another
+	// reason meanwhile is no contradiction.
+	return errors.Is(err, storage.ErrFailed) || errors.Is(err, storage.ErrDiskFull) || errors.Is(err, env.ErrNoSpace) || errors.Is(err, simfs.EIO) || s.Failed() == nil
 }
 
 // Main runs the clients.
