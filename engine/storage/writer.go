@@ -84,7 +84,7 @@ func (s *Store) write(f func(w *Writer) error, k kind) (Commit, error) {
 			continue
 		}
 		if err != nil {
-			probe.FullDiskBetweenRuns.HitIf(need.pages > firstTicket && errors.Is(err, ErrDiskFull))
+			probe.FullDiskBetweenRuns.HitIf((need.pages > firstTicket || len(need.runs) > 0) && errors.Is(err, ErrDiskFull))
 			return Commit{}, s.refused(err)
 		}
 		c, err := w.run(f)

@@ -33,12 +33,15 @@ func (f *Fault) draw(r *rand.Rand, seed uint64) {
 		f.how.Short = []int64{0, 512, 4096}[r.IntN(3)]
 		fallthrough
 	case simfs.OpAllocate, simfs.OpCreate:
-		if r.IntN(2) == 0 {
+		if r.IntN(2) == 0 || f.op == simfs.OpAllocate {
 			f.how.Err = simfs.ENOSPC
 		}
 	}
 	if f.op != simfs.OpWrite && f.op != simfs.OpSync {
 		f.nth = 1 + f.nth/8
+	}
+	if f.op == simfs.OpAllocate && f.how.Err == simfs.ENOSPC && r.IntN(4) > 0 {
+		f.more = true // a full disk stays full
 	}
 }
 
