@@ -79,8 +79,8 @@ func (c *runCommand) Run() error {
 				}
 				if r.Err != nil {
 					sum.failures++
-					fmt.Printf("FAILED  seed %d  profile %s\n  config: %s\n  %v\n  replay: %s\n  shrink: go run ./cmd/sim shrink --seed %d --profile %s --out DIR\n",
-						r.Seed, r.Profile, r.Config, r.Err, r.Replay(), r.Seed, r.Profile)
+					fmt.Printf("FAILED  seed %d  profile %s\n  config: %s\n  %v\n  replay: %s\n  shrink: %s --out DIR\n",
+						r.Seed, r.Profile, r.Config, r.Err, r.Replay(), strings.Replace(r.Replay(), " replay ", " shrink ", 1))
 				}
 				if live {
 					fmt.Printf("%v  %v", sum, time.Since(began).Round(time.Second))
