@@ -16,7 +16,7 @@ import (
 // TestAggregationPlansAgree runs random pipelines with each usable index and with none: what their fronts leave to the planner, and what
 // an index may give instead of documents, changes no result.
 func TestAggregationPlansAgree(t *testing.T) {
-	seeds := 12
+	seeds := 6
 	if testing.Short() {
 		seeds = 3
 	}

@@ -171,10 +171,10 @@ func TestSortIsHeldToItsMemory(t *testing.T) {
 	if _, err := db.Insert(context.Background(), ns, in, true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tryFind(db, Find{Sort: doc(`{b: 1}`)}, 100); !mongoerr.Is(err, mongoerr.QueryExceededMemoryLimitNoDiskUseAllowed) {
+	if _, err := tryFind(db, Find{Sort: doc(`{b: 1}`), MemoryOnly: true}, 100); !mongoerr.Is(err, mongoerr.QueryExceededMemoryLimitNoDiskUseAllowed) {
 		t.Fatalf("got %v", err)
 	}
-	if out, err := tryFind(db, Find{Sort: doc(`{b: 1}`), Skip: 3, Limit: 5}, 100); err != nil || strings.Count(out, "\n") != 5 {
+	if out, err := tryFind(db, Find{Sort: doc(`{b: 1}`), Skip: 3, Limit: 5, MemoryOnly: true}, 100); err != nil || strings.Count(out, "\n") != 5 {
 		t.Fatalf("got %s, %v", out, err)
 	}
 }

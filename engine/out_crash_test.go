@@ -32,7 +32,7 @@ func TestCrashInOutAndMerge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			images := 0
-			for seed := uint64(1); seed <= 3; seed++ {
+			for seed := uint64(1); seed <= 2; seed++ {
 				disk := simfs.New(simfs.Options{})
 				opt := Options{Env: disk.Env(seed), TTLSweep: -1, Storage: storage.Options{
 					Manual: true, SegmentSize: 64 << 10, BlockSize: 16 << 10, Reserve: 32, MapReserve: 1 << 28,
@@ -137,7 +137,7 @@ func TestCrashInOutAndMerge(t *testing.T) {
 				closeChecked(t, db)
 			}
 			t.Logf("%d images", images)
-			if images < 50 {
+			if images < 40 {
 				t.Errorf("only %d images were judged", images)
 			}
 		})
