@@ -93,9 +93,7 @@ func (w *writer) document(n *node, doc []byte, nested bool) {
 			w.header(v.Type, name)
 			w.below(c, v, nested)
 			if c.makes {
-				for i := range n.children {
-					made[i] = made[i] || n.children[i] == c
-				}
+				made[c.at] = true
 			}
 		case !w.p.inclusive:
 			w.field(name, v)

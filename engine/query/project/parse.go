@@ -104,13 +104,12 @@ func (p *parser) finishID() {
 // finish fills in what depends on all children, and says whether there is nothing but take below.
 func (n *node) finish() (plain bool) {
 	plain = true
+	n.byName = nil // _id may have gone
 	if len(n.children) > manyChildren {
-		n.byName = make(map[string]*node, len(n.children))
+		n.index()
 	}
-	for _, c := range n.children {
-		if n.byName != nil {
-			n.byName[c.name] = c
-		}
+	for i, c := range n.children {
+		c.at = i
 		plain = c.finish() && (c.kind == branch || c.kind == take) && plain
 		n.makes = n.makes || c.makes || c.kind == computed || c.kind == elemMatch
 	}
@@ -187,21 +186,19 @@ func (p *parser) walk(n *node, prefix, path string, mayBranch bool) (*node, erro
 	}
 	parts := strings.Split(path, ".")
 	for i, name := range parts {
-		j := slices.IndexFunc(n.children, func(c *node) bool { return c.name == name })
+		c := n.find([]byte(name))
 		last := i == len(parts)-1
 		switch {
-		case j < 0:
-			c := &node{name: name}
-			n.children = append(n.children, c)
-			n = c
-			continue
-		case n.children[j].kind != branch && !last:
+		case c == nil:
+			c = &node{name: name}
+			n.add(c)
+		case c.kind != branch && !last:
 			return nil, mongoerr.LocationProjectPathRemaining.Errorf("path collision at %s remaining portion %s", prefix+path,
 				strings.Join(parts[i+1:], "."))
-		case last && (n.children[j].kind != branch || !mayBranch):
+		case last && (c.kind != branch || !mayBranch):
 			return nil, mongoerr.LocationProjectPathCollision.Errorf("path collision at %s", prefix+path)
 		}
-		n = n.children[j]
+		n = c
 	}
 	return n, nil
 }
@@ -268,7 +265,7 @@ func (p *parser) positional(n *node, prefix, path string, v bson.RawValue) error
 	// Mark the way.
 	n = p.root
 	for name := range strings.SplitSeq(prefix+path, ".") {
-		n = n.children[slices.IndexFunc(n.children, func(c *node) bool { return c.name == name })]
+		n = n.find([]byte(name))
 		n.position = true
 	}
 	return nil

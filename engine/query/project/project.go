@@ -67,6 +67,7 @@ type node struct {
 	kind     kind
 	children []*node          // in the order of the projection
 	byName   map[string]*node // of the children, if there are many
+	at       int              // which of its parent's children it is
 
 	expr     Expression    // computed
 	match    *match.Filter // elemMatch
@@ -80,6 +81,25 @@ type slice struct{ skip, limit int }
 
 // manyChildren is how many children are looked up by map.
 const manyChildren = 8
+
+// add adds a child of a name that none has yet.
+func (n *node) add(c *node) {
+	n.children = append(n.children, c)
+	switch {
+	case n.byName != nil:
+		n.byName[c.name] = c
+	case len(n.children) > manyChildren:
+		n.index()
+	}
+}
+
+// index makes byName.
+func (n *node) index() {
+	n.byName = make(map[string]*node, len(n.children))
+	for _, c := range n.children {
+		n.byName[c.name] = c
+	}
+}
 
 func (n *node) find(name []byte) *node {
 	if n.byName != nil {
