@@ -70,7 +70,7 @@ func TestHostileCommandsAreAnswered(t *testing.T) {
 		{"100 000 clauses", d("find", "c", "filter", wide), ok},
 		{"100 000 fields to project", d("find", "c", "projection", wide), ok},
 		{"100 000 fields to sort by", d("find", "c", "sort", wide), 13103},
-		{"10 000 fields to set", d("update", "c", "updates", bson.A{d("q", d("_id", -1), "u", d("$set", wide[:10_000]))}), ok},
+		{"100 000 fields to set", d("update", "c", "updates", bson.A{d("q", d("_id", -1), "u", d("$set", wide))}), ok},
 		{"10 000 stages", d("aggregate", "c", "pipeline", many(10_000, func(int) any { return d("$match", d()) }), "cursor", d()), 7749501},
 		{"100 levels of $facet and $lookup", d("aggregate", "c", "pipeline", lookups(100), "cursor", d()), -1},
 	} {

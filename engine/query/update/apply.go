@@ -123,16 +123,6 @@ func (c *context) document(dst []byte, n *node, doc []byte) ([]byte, bool, error
 	return finish(dst, start), changed, nil
 }
 
-// field is the place of a name among n's fields, or -1.
-func (n *node) field(name []byte) int {
-	for i := range n.fields {
-		if n.fields[i].name == string(name) {
-			return i
-		}
-	}
-	return -1
-}
-
 // create appends a document of what n's fields make of nothing.
 func (c *context) create(dst []byte, n *node) (_ []byte, _ bson.Type, changed bool, _ error) {
 	start := len(dst)

@@ -66,6 +66,7 @@ func (p *parser) parse(u bson.Raw) error {
 			}
 		}
 	}
+	p.update.root.sort()
 	for _, f := range p.filters {
 		if !f.used {
 			return mongoerr.FailedToParse.Errorf("The array filter for identifier '%s' was not used in the update %s", f.id,

@@ -21,8 +21,9 @@ type modifier interface {
 type node struct {
 	path       string // as the update writes it
 	mod        modifier
-	fields     []field // sorted
-	positional *node   // $
+	fields     []field        // sorted, once all are there
+	byName     map[string]int // places of the fields, if there are many
+	positional *node          // $
 	elements   []elements
 }
 
@@ -117,13 +118,62 @@ func (p *parser) child(n *node, path, at string, part value.Part) (*node, error)
 		p.update.positional = true
 		return n.positional, nil
 	}
-	f := field{name: part.Name, index: part.Index}
-	i, ok := slices.BinarySearchFunc(n.fields, f, compareFields)
-	if !ok {
-		f.node = &node{path: at}
-		n.fields = slices.Insert(n.fields, i, f)
+	i := n.field([]byte(part.Name))
+	if i < 0 {
+		i = len(n.fields)
+		n.fields = append(n.fields, field{part.Name, part.Index, &node{path: at}})
+		if n.byName == nil {
+			n.index()
+		} else {
+			n.byName[part.Name] = i
+		}
 	}
 	return n.fields[i].node, nil
+}
+
+// manyFields is from how many fields on they are looked up by a map.
+const manyFields = 8
+
+// index makes byName.
+func (n *node) index() {
+	if n.byName = nil; len(n.fields) < manyFields {
+		return
+	}
+	n.byName = make(map[string]int, len(n.fields))
+	for i := range n.fields {
+		n.byName[n.fields[i].name] = i
+	}
+}
+
+// field is the place of a name among n's fields, or -1.
+func (n *node) field(name []byte) int {
+	if n.byName != nil {
+		if i, ok := n.byName[string(name)]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range n.fields {
+		if n.fields[i].name == string(name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// sort puts the fields in order, here and below.
+func (n *node) sort() {
+	slices.SortFunc(n.fields, compareFields)
+	n.index()
+	for i := range n.fields {
+		n.fields[i].node.sort()
+	}
+	for i := range n.elements {
+		n.elements[i].node.sort()
+	}
+	if n.positional != nil {
+		n.positional.sort()
+	}
 }
 
 func isElements(name string) bool {
@@ -209,6 +259,7 @@ func (n *node) resolve(index int) (*node, error) {
 	i, ok := slices.BinarySearchFunc(r.fields, f, compareFields)
 	if !ok {
 		r.fields = slices.Insert(r.fields, i, f)
+		r.index()
 		return &r, nil
 	}
 	r.fields[i].node, err = merge(r.fields[i].node, below)
@@ -245,5 +296,6 @@ func merge(a, b *node) (*node, error) {
 		}
 		r.elements[i].node = m
 	}
+	r.index()
 	return r, nil
 }
