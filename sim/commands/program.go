@@ -12,6 +12,7 @@ import (
 
 	"github.com/multiforadb/multiforadb/engine"
 	"github.com/multiforadb/multiforadb/engine/storage"
+	"github.com/multiforadb/multiforadb/engine/storage/page"
 	"github.com/multiforadb/multiforadb/sim"
 	"github.com/multiforadb/multiforadb/sim/model"
 	"github.com/multiforadb/multiforadb/sim/workload"
@@ -146,11 +147,47 @@ func (c *client) step(s step) (outcome string, failed bool) {
 		c.w.Fail(err)
 	}
 	if op.Kind == model.Find {
-		sn := c.db.Store().Snapshot()
-		c.Judge.Visible(uint64(sn.LSN()))
-		sn.Release()
+		if err := c.hold(4 * s.pause); err != nil {
+			c.w.Fail(err)
+		}
 	}
 	return out.String(), false
+}
+
+// hold pins the newest snapshot for some time, in which none of its trees' pages may be touched.
+func (c *client) hold(yields int) error {
+	sn := c.db.Store().Snapshot()
+	defer sn.Release()
+	c.Judge.Visible(uint64(sn.LSN()))
+	if yields == 0 {
+		return nil
+	}
+	var refs []page.Ref
+	err := sn.Guard(func() error {
+		for _, id := range sn.Collections() {
+			sc := sn.Collection(id)
+			for _, number := range sc.Trees() {
+				t, _ := sc.Tree(number)
+				err := t.Walk(func(ref page.Ref, _ uint8, _ bool) error {
+					refs = append(refs, ref)
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	pin := c.Judge.Pin(refs)
+	defer pin.Release()
+	for range yields {
+		c.w.Yield("holding a snapshot")
+	}
+	return nil
 }
 
 func defines(k model.OpKind) bool {
