@@ -1,6 +1,9 @@
 package sim
 
-import "testing"
+import (
+	"sync/atomic"
+	"testing"
+)
 
 // The switches of a run are its schedule, whatever the policy was; and any part of them is a schedule.
 func TestSwitchesReplay(t *testing.T) {
@@ -11,11 +14,11 @@ func TestSwitchesReplay(t *testing.T) {
 			t.Fatal(r.Err)
 		}
 		opt.Switches = r.Switches
-		steps := 0
-		opt.Trace = func(Step) { steps++ }
+		var steps atomic.Int64 // told by one task after the other, which the race detector is not to know
+		opt.Trace = func(Step) { steps.Add(1) }
 		again := Run(opt, busy)
-		if again.Err != nil || again.Hash != r.Hash || steps != r.Steps {
-			t.Fatalf("seed %d: hash %x of %d steps, then %x of %d (%v)", seed, r.Hash, r.Steps, again.Hash, steps, again.Err)
+		if again.Err != nil || again.Hash != r.Hash || int(steps.Load()) != r.Steps {
+			t.Fatalf("seed %d: hash %x of %d steps, then %x of %d (%v)", seed, r.Hash, r.Steps, again.Hash, steps.Load(), again.Err)
 		}
 		opt.Switches = r.Switches[:len(r.Switches)/2]
 		if half := Run(opt, busy); half.Err != nil || len(half.Switches) > len(opt.Switches) {
