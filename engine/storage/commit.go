@@ -108,6 +108,7 @@ func (w *Writer) install() error {
 		b.parts = append(b.parts, w.log)
 		b.logBytes += len(w.log)
 		b.edits += w.edits
+		w.large = int64(b.logBytes) >= s.o.CommitBytes && !s.o.Manual
 		s.stats.writes.Add(1)
 	}
 	return nil

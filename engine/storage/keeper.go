@@ -43,6 +43,11 @@ func (s *Store) startKeeper() {
 	if s.o.Manual {
 		return
 	}
+	s.committer.done.Add(1)
+	s.env.Go("storage committer", func() {
+		defer s.committer.done.Done()
+		s.runCommitter()
+	})
 	s.keeper.done.Add(1)
 	s.env.Go("storage keeper", func() {
 		defer s.keeper.done.Done()
@@ -62,6 +67,7 @@ func (s *Store) stopKeeper() {
 		stop()
 	}
 	k.done.Wait()
+	s.committer.stop()
 }
 
 // keep is the loop. Errors need no word here: a failure of the disk is kept by the Store and told to every writer, and a full

@@ -86,6 +86,7 @@ func newStore(e *env.Env, dir string, o Options) *Store {
 	s.keeper.work.Init(e, env.RankNone, "keeper at work")
 	s.keeper.cond.Init(e, &s.keeper.mu, "keeper")
 	s.keeper.done.Init(e, "keeper")
+	s.committer.init(e)
 	s.open = s.newBatch(1)
 	return s
 }

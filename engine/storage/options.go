@@ -48,6 +48,9 @@ type Options struct {
 	CheckpointEdits int64
 	// CheckpointPages is how many pages may be in memory only before a checkpoint is called for; 0 means 16 384 (64 MiB).
 	CheckpointPages int64
+	// CommitBytes is how much log the open batch may hold before it is committed without anybody waiting for it; 0 means a 32nd
+	// of CheckpointBytes, or 4 096.
+	CommitBytes int64
 	// CleanSlack is dead space in extents, in bytes, that is not worth cleaning; 0 means 1 MiB.
 	CleanSlack int64
 	// MarkAfter is how long the log must be idle before a mark says that its last batch is durable; 0 means 100 ms.
@@ -75,6 +78,7 @@ func (o Options) withDefaults() Options {
 	or(&o.CheckpointBytes, 32<<20)
 	or(&o.CheckpointEdits, 120_000)
 	or(&o.CheckpointPages, 16_384)
+	or(&o.CommitBytes, max(o.CheckpointBytes/32, 4096))
 	or(&o.CleanSlack, 1<<20)
 	or(&o.MapReserve, mapReserve)
 	if o.MarkAfter == 0 {

@@ -55,6 +55,7 @@ type Store struct {
 
 	checkpointer checkpointer
 	keeper       keeper
+	committer    committer
 	stats        counters
 
 	publishedMeta atomic.Uint64 // generation of the newest meta page known durable

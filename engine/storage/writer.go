@@ -24,6 +24,7 @@ type Writer struct {
 
 	born    []*frame // single pages it made; nil if retired again
 	retired []retired
+	large   bool       // the batch has grown so large that it is to be committed
 	unseen  []page.Run // of those it retired, what no snapshot will have: free once it is installed
 	log     []byte
 	edits   int
@@ -178,6 +179,9 @@ func (w *Writer) run(f func(w *Writer) error) (c Commit, err error) {
 			c.c.lock.Unlock()
 		}
 		w.s.free(w.unseen)
+		if w.large {
+			w.s.committer.want()
+		}
 	}()
 	err = w.s.mapping.Guard(func() error { return f(w) })
 	if w.short.pages > 0 || len(w.short.runs) > 0 {

@@ -22,6 +22,7 @@ const (
 	BranchesMerged
 	CheckpointFailed
 	CleaningDuringCheckpoint
+	CommittedAhead
 	DeadlistHandedOn
 	CollectionCleared
 	TreeCleared
@@ -76,6 +77,7 @@ var table = [...]struct{ name, what string }{
 	BranchesMerged:           {"branches merged", "Two branch pages become one, with the separator that stood between them."},
 	CheckpointFailed:         {"checkpoint failed", "A call of the disk fails while a checkpoint is written, which is final."},
 	CleaningDuringCheckpoint: {"cleaning overlapped a checkpoint", "The cleaner moves records between a checkpoint's seal and its end."},
+	CommittedAhead:           {"committed ahead", "A batch has grown large, and is made durable before anybody waits for it."},
 	DeadlistHandedOn:         {"deadlist handed on", "A snapshot ends, and an older one may still reach a page on its deadlist."},
 	CollectionCleared:        {"dropped collection cleared", "The last pages of a dropped collection are given back."},
 	TreeCleared:              {"dropped tree cleared", "The last page of a dropped tree is given back."},
