@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // plot draws the series of reports: rows called series@x. Each section becomes a file, with a chart for each unit.
@@ -54,7 +55,7 @@ func (c *plot) Run(b *bench) error {
 			if s.name != "" {
 				name += "-" + s.name
 			}
-			name = filepath.Join(c.Out, strings.ReplaceAll(name, " ", "-")+".svg")
+			name = filepath.Join(c.Out, fileName(name)+".svg")
 			if err := os.WriteFile(name, []byte(draw(charts)), 0o644); err != nil {
 				return err
 			}
@@ -66,6 +67,11 @@ func (c *plot) Run(b *bench) error {
 		return fmt.Errorf("there is nothing to draw: no two rows called series@x of one series")
 	}
 	return nil
+}
+
+// fileName is name with what some systems do not like in files' names as hyphens, one for several.
+func fileName(name string) string {
+	return strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }), "-")
 }
 
 // charts sorts rows into series, and those by unit, in the order of their first rows. A series has two points at least.
