@@ -96,7 +96,7 @@ func (j *Judge) watchLog(e simfs.Event) {
 			defer f.Close()
 			return f.Truncate(e.Off)
 		})
-	case e.Op == simfs.OpWrite && e.When == simfs.Part:
+	case e.Op == simfs.OpWrite && e.When == simfs.Before: // a part of it may be durable at once
 		if j.logWrites++; j.logWrites%j.o.LogShare == 0 {
 			j.gone(e, func(img *simfs.FS) error {
 				waste := make([]byte, e.Len)
