@@ -134,7 +134,7 @@ func (m *push) modify(c *context, path string, old bson.RawValue) (bson.RawValue
 		n := int64(len(values))
 		if s := *m.slice; s >= 0 {
 			values = values[:min(s, n)]
-		} else if -s < n {
+		} else if s > -n {
 			values = values[n+s:]
 		}
 	}
