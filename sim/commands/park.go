@@ -47,6 +47,9 @@ func (c *client) parkOn(ns string) string {
 	by := model.Filter{{Field: "g", Value: model.S(c.name)}}
 	c.slow = 0
 	ddl := c.ddl.Load()
+	if c.defined.Load() != ddl {
+		ddl = -1 // one is under way, and may do its work at any time
+	}
 	docs, err := c.find(context.Background(), namespace(ns), by, Plain)
 	if err != nil {
 		c.w.Fail(err)

@@ -25,6 +25,7 @@ type program struct {
 	history *model.History
 	clients []*client
 	ddl     atomic.Int32 // commands on collections and indexes that were begun
+	defined atomic.Int32 // of those, how many have ended
 }
 
 // client is one that asks the database, one thing at a time.
@@ -145,6 +146,9 @@ func (c *client) step(s step) (outcome string, failed bool) {
 	}
 	if err := c.history.End(call, out); err != nil {
 		c.w.Fail(err)
+	}
+	if defines(op.Kind) {
+		c.defined.Add(1)
 	}
 	if op.Kind == model.Find {
 		if err := c.hold(4 * s.pause); err != nil {
