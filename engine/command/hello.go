@@ -21,11 +21,15 @@ const (
 
 	sessionTimeoutMinutes = 30
 	metadataMax           = 512
+
+	// helloWaitMax is how long a client is kept waiting for another topology. Clients ask again at once; but some that are closed
+	// at the wrong moment do not go before they are answered, for the 10 s that they have asked for.
+	helloWaitMax = time.Second / 2
 )
 
 // hello introduces a client and the server to each other. It serves isMaster too, which has another name for the primary.
 // A client that knows the topology's version may wait in it for another one, which a single server never has: it is answered when its time
-// is over.
+// is over, or helloWaitMax.
 func hello(c *call) error {
 	var compression []string
 	helloOK := false
@@ -62,7 +66,7 @@ func hello(c *call) error {
 		return mongoerr.Code(31372).Errorf("A request with 'maxAwaitTimeMS' must include a 'topologyVersion'")
 	case known != nil && value.CompareDocuments(known, c.topologyVersion()) == 0:
 		start := c.env.Clock.Monotonic()
-		c.quiet.wait(c.ctx, min(time.Duration(await)*time.Millisecond, time.Hour))
+		c.quiet.wait(c.ctx, min(time.Duration(await)*time.Millisecond, helloWaitMax))
 		c.waited = c.env.Clock.Monotonic() - start
 		if err := c.ctx.Err(); err != nil {
 			return err
