@@ -31,7 +31,7 @@ type world struct {
 }
 
 // worldsMax bounds the search: a workload in which more explanations must be kept is too unruly for the model.
-const worldsMax = 200_000
+const worldsMax = 2_000_000
 
 // NewHistory begins with an empty database, or with any other state.
 func NewHistory(s *State) *History {
