@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 
+	"github.com/multiforadb/multiforadb/engine/mongoerr"
 	"github.com/multiforadb/multiforadb/engine/value"
 	"github.com/multiforadb/multiforadb/spec/script"
 )
@@ -56,8 +57,11 @@ func TestKeysOrderTexts(t *testing.T) {
 			rapid.SampledFrom([]string{"true", "false"}).Draw(t, "numeric") + ", alternate: " +
 			rapid.SampledFrom([]string{"'shifted'", "'non-ignorable'"}).Draw(t, "alternate") + "}")
 		c, err := Parse(spec)
+		if mongoerr.Is(err, mongoerr.NotImplemented) {
+			t.Skip(err.Error()) // a combination that is refused; another is drawn
+		}
 		if err != nil {
-			t.Skip(err.Error())
+			t.Fatal(err)
 		}
 		text := rapid.OneOf(rapid.StringOfN(rapid.SampledFrom([]rune("aAáÁbB1290 -ßçǆéèñ.\x00あア漢й")), 0, 8, -1),
 			rapid.String(), rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 6), func(b []byte) string { return string(b) }))
